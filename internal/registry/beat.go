@@ -1,0 +1,115 @@
+package registry
+
+import "time"
+
+// Beat renews the lease of an instance's HTTP owner. It is the one change of
+// state that is no command: on the common path it is a look-up under a read
+// lock and an atomic store. A beat never changes weight or metadata, and never
+// takes an instance away from a connection or from the durable store.
+type Beat struct {
+	Meta
+	Service  ServiceKey
+	Instance InstanceKey
+}
+
+// BeatState is what became of a beat.
+type BeatState struct {
+	// Known: the instance is there. Otherwise nothing was changed.
+	Known bool
+	// Interval is what the instance's metadata asks for; 0 when it does not.
+	Interval time.Duration
+}
+
+// Beat applies b. It does not block but for the shard's lock.
+func (s *Store) Beat(b *Beat) BeatState {
+	sh := s.shard(b.Service)
+	sh.mu.RLock()
+	state, revive := sh.beat(b)
+	sh.mu.RUnlock()
+	if revive {
+		s.revive(sh, b)
+	}
+	return state
+}
+
+// beat renews the lease and reports whether the owner must become healthy.
+func (sh *shard) beat(b *Beat) (state BeatState, revive bool) {
+	svc := sh.services[b.Service]
+	if svc == nil {
+		return BeatState{}, false
+	}
+	r := svc.find(b.Instance.identity())
+	if r == nil {
+		return BeatState{}, false
+	}
+	state.Known = true
+	if r.inst.Beat != nil {
+		state.Interval = r.inst.Beat.Interval
+	}
+	h := r.holdingOf(OwnerHTTP)
+	if h == nil {
+		return state, false
+	}
+	r.lastBeat.Store(max(int64(b.At.Lease), 1))
+	return state, !h.healthy && !r.inst.Marked
+}
+
+// revive makes the HTTP owner healthy again, if it still is not.
+func (s *Store) revive(sh *shard, b *Beat) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	svc := sh.services[b.Service]
+	if svc == nil {
+		return
+	}
+	r := svc.find(b.Instance.identity())
+	if r == nil {
+		return
+	}
+	if h := r.holdingOf(OwnerHTTP); h != nil && !h.healthy {
+		h.healthy = true
+		s.refresh(sh, r, b.Meta, InstanceUpdated, h.owner)
+	}
+}
+
+// SetHealth is a local command: it sets the health of an instance's owners of
+// one kind, or of all. Who may do so is for the caller to decide. Setting it for
+// an instance that is not there does nothing.
+type SetHealth struct {
+	Meta
+	Service  ServiceKey
+	Instance InstanceKey
+	Healthy  bool
+	// All sets the health of every owner; otherwise only that of Kind.
+	All  bool
+	Kind OwnerKind
+}
+
+func (c *SetHealth) apply(s *Store) (Result, error) {
+	sh := s.shard(c.Service)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	svc := sh.services[c.Service]
+	if svc == nil {
+		return Result{}, serviceNotFound(c.Service)
+	}
+	r := svc.find(c.Instance.identity())
+	if r == nil {
+		return Result{}, nil
+	}
+	set := func(h *holding) {
+		if c.All || h.owner.Kind == c.Kind {
+			h.healthy = c.Healthy
+		}
+	}
+	set(&r.top)
+	for i := range r.below {
+		set(&r.below[i])
+	}
+	s.refresh(sh, r, c.Meta, InstanceUpdated, r.top.owner)
+	return Result{Touched: []*Instance{r.inst}}, nil
+}
+
+func serviceNotFound(key ServiceKey) *Error {
+	return Refuse(ServiceNotFound, "serviceName", key.Grouped(), "service not found: %s", key.Grouped())
+}

@@ -1,0 +1,260 @@
+package registry
+
+import (
+	"hash/maphash"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Config sets what the core needs to know.
+type Config struct {
+	// OverrideMemory is how long an operator's override outlives an instance
+	// that disconnected or expired, for the one who comes back.
+	OverrideMemory time.Duration
+	// EmptyServiceMemory is how long a service that nobody created by hand stays
+	// after its last instance went.
+	EmptyServiceMemory time.Duration
+	// Brake limits mass expiry; see [Brake].
+	Brake Brake
+	// Expire removes instances whose beats stopped; without it they only become
+	// unhealthy.
+	Expire bool
+}
+
+// DefaultConfig returns the settings of a server that was told nothing.
+func DefaultConfig() Config {
+	return Config{
+		OverrideMemory:     60 * time.Second,
+		EmptyServiceMemory: 60 * time.Second,
+		Brake:              DefaultBrake(),
+		Expire:             true,
+	}
+}
+
+// shardCount is a power of two well above the cores of the machines we expect,
+// so that two busy services seldom meet on one lock.
+const shardCount = 64
+
+// Store is the state of the registry. Create it with [NewStore].
+type Store struct {
+	cfg    Config
+	sink   Sink
+	seed   maphash.Seed
+	shards [shardCount]shard
+
+	names      directory
+	namespaces namespaces
+	switches   atomic.Pointer[Switches]
+	clients    clients
+	counts     counts
+	// floor is at least the revision of every service that was removed and every
+	// revision known from before a restart, so that none is ever given twice.
+	floor atomic.Int64
+}
+
+// shard holds the services whose hash is its own. Its lock is taken before no
+// other lock but those of the directory and of a client, and never together
+// with another shard's.
+type shard struct {
+	mu       sync.RWMutex
+	services map[ServiceKey]*service
+	subs     map[ServiceKey]subscriptions
+	overlays map[ServiceKey]map[InstanceKey]*overlay // nil while there are none
+	wheel    wheel
+	emptied  []*service // services that became empty; see [shard.queueEmptied]
+	interner interner
+}
+
+// service is one service with its instances. It is guarded by its shard's lock,
+// but for view.
+type service struct {
+	key      ServiceKey
+	grouped  string
+	info     *ServiceInfo
+	clusters []*Cluster // sorted by name
+	records  []*record  // sorted by [record.compare]
+	revision int64
+	// durable: the durable store knows the service; it is not cleaned when empty.
+	durable   bool
+	emptiedAt time.Duration // when it last became empty
+	queued    bool          // in the shard's list of emptied services
+	brake     brakeState
+	view      atomic.Pointer[View] // nil when it must be built anew
+}
+
+// NewStore returns an empty store whose events go to sink.
+func NewStore(cfg Config, sink Sink) *Store {
+	s := &Store{cfg: cfg, sink: sink, seed: maphash.MakeSeed()}
+	for i := range s.shards {
+		s.shards[i].services = map[ServiceKey]*service{}
+		s.shards[i].subs = map[ServiceKey]subscriptions{}
+	}
+	s.switches.Store(DefaultSwitches())
+	return s
+}
+
+func (s *Store) shard(key ServiceKey) *shard {
+	return &s.shards[maphash.Comparable(s.seed, key)%shardCount]
+}
+
+// Meta is what every command carries: when and why.
+type Meta struct {
+	At    Instant `json:"at"`
+	Cause Cause   `json:"cause"`
+}
+
+// Command is one change of state. The implementations are the exported command
+// types of this package.
+type Command interface {
+	apply(s *Store) (Result, error)
+}
+
+// Result is what a command did, for callers that answer with it.
+type Result struct {
+	// Touched are the instances after the command, in the order of its targets.
+	Touched []*Instance
+}
+
+// Apply makes a change. A refusal is an *[Error] and leaves the state as it was.
+func (s *Store) Apply(c Command) (Result, error) { return c.apply(s) }
+
+// RaiseFloor makes sure that no revision at or below r is given from now on.
+func (s *Store) RaiseFloor(r int64) {
+	for {
+		old := s.floor.Load()
+		if r <= old || s.floor.CompareAndSwap(old, r) {
+			return
+		}
+	}
+}
+
+func (s *Store) emit(e *Event) { s.sink.Emit(e) }
+
+// find returns the record of an identity, nil when it is not there.
+func (svc *service) find(key InstanceKey) *record {
+	if i, ok := svc.index(key); ok {
+		return svc.records[i]
+	}
+	return nil
+}
+
+func (svc *service) index(key InstanceKey) (int, bool) {
+	return slices.BinarySearchFunc(svc.records, key, (*record).compare)
+}
+
+func (svc *service) cluster(name string) *Cluster {
+	i, ok := slices.BinarySearchFunc(svc.clusters, name, compareCluster)
+	if !ok {
+		return nil
+	}
+	return svc.clusters[i]
+}
+
+func compareCluster(c *Cluster, name string) int { return strings.Compare(c.Name, name) }
+
+// setCluster adds or replaces a cluster. The slice is copied, because views
+// share it.
+func (svc *service) setCluster(c *Cluster) {
+	i, ok := slices.BinarySearchFunc(svc.clusters, c.Name, compareCluster)
+	next := slices.Clone(svc.clusters)
+	if ok {
+		next[i] = c
+	} else {
+		next = slices.Insert(next, i, c)
+	}
+	svc.clusters = next
+}
+
+// changed gives the service a new revision and drops its view.
+func (svc *service) changed(at Instant) int64 {
+	svc.revision = max(at.Wall, svc.revision+1)
+	svc.view.Store(nil)
+	return svc.revision
+}
+
+// newService adds a service. The caller holds the shard's lock and has checked
+// that there is none of that name.
+func (s *Store) newService(sh *shard, key ServiceKey, info *ServiceInfo, m Meta) *service {
+	svc := &service{info: info, revision: s.floor.Load()}
+	svc.key, svc.grouped = key.clone(sh.interner.intern(key.Namespace))
+	sh.services[svc.key] = svc
+	s.names.add(svc.key, svc.grouped)
+	s.counts.services.Add(1)
+	s.emit(&Event{Kind: ServiceCreated, At: m.At, Cause: m.Cause, Service: svc.key, Revision: svc.changed(m.At)})
+	s.settle(sh, svc, m)
+	return svc
+}
+
+// dropService removes a service and what is left in it.
+func (s *Store) dropService(sh *shard, svc *service, m Meta) {
+	for len(svc.records) > 0 {
+		r := svc.records[len(svc.records)-1]
+		s.remove(sh, r, m, r.top.owner)
+	}
+	delete(sh.services, svc.key)
+	s.names.remove(svc.key, svc.grouped)
+	s.counts.services.Add(-1)
+	rev := svc.changed(m.At)
+	s.RaiseFloor(rev)
+	s.emit(&Event{Kind: ServiceRemoved, At: m.At, Cause: m.Cause, Service: svc.key, Revision: rev})
+}
+
+// clone copies the strings, so that a key made of request memory may be kept.
+func (k InstanceKey) clone() InstanceKey {
+	k.IP, k.Cluster = strings.Clone(k.IP), strings.Clone(k.Cluster)
+	return k
+}
+
+// interner lets equal strings that are seen close together share memory. It
+// forgets freely, so it cannot grow. The caller holds the shard's lock.
+type interner struct{ recent [64]string }
+
+func (in *interner) intern(s string) string {
+	if s == "" {
+		return ""
+	}
+	var h uint32 = 2166136261 // FNV-1a over the ends, enough to spread 64 slots
+	for i := range min(len(s), 16) {
+		h = (h ^ uint32(s[i])) * 16777619
+		h = (h ^ uint32(s[len(s)-1-i])) * 16777619
+	}
+	slot := &in.recent[h%uint32(len(in.recent))]
+	if *slot != s {
+		*slot = strings.Clone(s)
+	}
+	return *slot
+}
+
+// counts are gauges kept by the store, so that reading them costs nothing.
+type counts struct {
+	services, ephemeral, persistent, healthy, subscribers atomic.Int64
+}
+
+// Counts are totals over the store.
+type Counts struct {
+	Services, Ephemeral, Persistent, Healthy, Subscribers int64
+}
+
+// Counts returns the present totals; the parts may be a moment apart.
+func (s *Store) Counts() Counts {
+	return Counts{
+		Services: s.counts.services.Load(), Ephemeral: s.counts.ephemeral.Load(),
+		Persistent: s.counts.persistent.Load(), Healthy: s.counts.healthy.Load(),
+		Subscribers: s.counts.subscribers.Load(),
+	}
+}
+
+// count adds the instance to the gauges, or takes it from them.
+func (s *Store) count(i *Instance, n int64) {
+	if i.Ephemeral {
+		s.counts.ephemeral.Add(n)
+	} else {
+		s.counts.persistent.Add(n)
+	}
+	if i.Healthy {
+		s.counts.healthy.Add(n)
+	}
+}

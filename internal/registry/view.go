@@ -1,0 +1,158 @@
+package registry
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// View is the state of one service at one revision. It is immutable and may be
+// kept and shared; nothing in it may be changed.
+type View struct {
+	Key     ServiceKey
+	Grouped string // group@@service
+	Info    *ServiceInfo
+	// Clusters are sorted by name, Instances by address, port and cluster.
+	Clusters  []*Cluster
+	Instances []*Instance
+	// Revision grows strictly with every change of the service. It is the wall
+	// clock in milliseconds where that allows, and is what clients get as
+	// lastRefTime.
+	Revision int64
+	// Encodings belongs to whoever caches wire forms of this view.
+	Encodings Encodings
+}
+
+// Encodings holds wire forms of one view by name: a short list, since a view is
+// asked for in few forms. It is safe for concurrent use and must not be copied.
+type Encodings struct{ head atomic.Pointer[encoding] }
+
+type encoding struct {
+	key   string
+	value any
+	next  *encoding
+}
+
+// Get returns what was stored under key, nil when nothing was.
+func (e *Encodings) Get(key string) any {
+	for n := e.head.Load(); n != nil; n = n.next {
+		if n.key == key {
+			return n.value
+		}
+	}
+	return nil
+}
+
+// Add stores v under key; the latest of several wins.
+func (e *Encodings) Add(key string, v any) {
+	n := &encoding{key: key, value: v}
+	for {
+		n.next = e.head.Load()
+		if e.head.CompareAndSwap(n.next, n) {
+			return
+		}
+	}
+}
+
+// Clear forgets everything.
+func (e *Encodings) Clear() { e.head.Store(nil) }
+
+// View returns the present view of a service, nil when there is no such service.
+// It costs a look-up; the first call after a change also copies one pointer per
+// instance.
+func (s *Store) View(key ServiceKey) *View {
+	sh := s.shard(key)
+	sh.mu.RLock()
+	defer sh.mu.RUnlock()
+	svc := sh.services[key]
+	if svc == nil {
+		return nil
+	}
+	if v := svc.view.Load(); v != nil {
+		return v
+	}
+	// Several readers may build the same view at once; all but one are dropped.
+	// Nobody can change the service meanwhile, as that needs the write lock.
+	v := svc.build()
+	if !svc.view.CompareAndSwap(nil, v) {
+		return svc.view.Load()
+	}
+	return v
+}
+
+func (svc *service) build() *View {
+	v := &View{
+		Key: svc.key, Grouped: svc.grouped, Info: svc.info, Clusters: svc.clusters,
+		Instances: make([]*Instance, len(svc.records)), Revision: svc.revision,
+	}
+	for i, r := range svc.records {
+		v.Instances[i] = r.inst
+	}
+	return v
+}
+
+// Cluster returns a cluster of the view, nil when there is none of that name.
+func (v *View) Cluster(name string) *Cluster {
+	for _, c := range v.Clusters {
+		if c.Name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+// Holder is one owner of an instance, for explanations.
+type Holder struct {
+	Owner
+	Healthy bool `json:"healthy"`
+}
+
+// Standing is what is known of an instance beyond what readers of a view see.
+type Standing struct {
+	Instance *Instance
+	Owners   []Holder // latest first
+	// SinceBeat is the age of the last beat; negative when no HTTP client owns
+	// the instance.
+	SinceBeat time.Duration
+	Override  *Override // nil when there is none
+}
+
+// Standings returns every instance of a service with its owners, in the order of
+// [View.Instances]; nil when there is no such service.
+func (s *Store) Standings(key ServiceKey, now Instant) []Standing {
+	sh := s.shard(key)
+	sh.mu.RLock()
+	defer sh.mu.RUnlock()
+	svc := sh.services[key]
+	if svc == nil {
+		return nil
+	}
+	out := make([]Standing, len(svc.records))
+	for i, r := range svc.records {
+		st := Standing{Instance: r.inst, SinceBeat: -1, Owners: []Holder{{r.top.owner, r.top.healthy}}}
+		for _, h := range r.below {
+			st.Owners = append(st.Owners, Holder{h.owner, h.healthy})
+		}
+		if r.holdingOf(OwnerHTTP) != nil {
+			st.SinceBeat = r.silence(now.Lease)
+		}
+		if o := sh.overlay(key, r.key()); o != nil {
+			over := o.Override
+			st.Override = &over
+		}
+		out[i] = st
+	}
+	return out
+}
+
+// HasOwner reports whether an instance is there with an owner of a kind.
+func (s *Store) HasOwner(key ServiceKey, instance InstanceKey, kind OwnerKind) bool {
+	sh := s.shard(key)
+	sh.mu.RLock()
+	defer sh.mu.RUnlock()
+	svc := sh.services[key]
+	if svc == nil {
+		return false
+	}
+	r := svc.find(instance.identity())
+	return r != nil && r.holdingOf(kind) != nil
+}
