@@ -1,0 +1,132 @@
+// Package cli is the rollcall command: `rollcall serve` and the commands of an
+// operator who asks a running server. It alone reads flags, the environment,
+// files of settings and signals; everything else gets values.
+//
+// Exit codes:
+//
+//	0  done; for serve: stopped by a signal with everything flushed
+//	1  failed: the server could not start, run or stop in time; a running
+//	   server could not be asked or refused
+//	2  misuse: an unknown command, a bad flag, or settings that cannot be
+//
+// A command is one file with one function that returns a *cobra.Command; the
+// tree is built anew for each [Run], so that tests run commands without a
+// process and in parallel.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// The exit codes of the process.
+const (
+	exitOK     = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// Process is what the operating system gives a process, so that tests can give
+// it too.
+type Process struct {
+	Args    []string // without the name of the program
+	Environ []string // NAME=value
+	Stdin   io.Reader
+	Stdout  io.Writer
+	Stderr  io.Writer
+	// Signals delivers SIGINT, SIGTERM and SIGHUP. It may be nil.
+	Signals <-chan os.Signal
+}
+
+// Run executes the command that p.Args name and returns the exit code. It
+// reports an error on p.Stderr itself. After Run has returned the process must
+// exit: a server that did not stop in time is left behind.
+func Run(ctx context.Context, p Process) int {
+	a := &app{process: p}
+	root := a.rootCommand()
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	var misuse *usageError
+	if a.started && !errors.As(err, &misuse) {
+		report(p.Stderr, err)
+		return exitFailed
+	}
+	report(p.Stderr, err)
+	return exitUsage
+}
+
+// report writes one line for a fault, and a list for several.
+func report(w io.Writer, err error) {
+	lines := strings.Split(err.Error(), "\n")
+	if len(lines) == 1 {
+		fmt.Fprintf(w, "rollcall: %s\n", lines[0])
+		return
+	}
+	fmt.Fprintf(w, "rollcall: %d faults:\n", len(lines))
+	for _, line := range lines {
+		fmt.Fprintf(w, "  %s\n", line)
+	}
+}
+
+// usageError marks an error as the caller's misuse.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+// app is one run of the command.
+type app struct {
+	process Process
+	started bool // whether a command began: what fails before that is misuse
+}
+
+const (
+	serverGroup = "server"
+	clientGroup = "client"
+)
+
+func (a *app) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "rollcall",
+		Short: "A service registry that speaks every generation of the Nacos protocol",
+		Long: `Rollcall is a service registry that speaks every generation of the Nacos protocol.
+
+Exit codes: 0 done, 1 failed, 2 misuse (a bad flag, command or setting).`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		PersistentPreRun: func(*cobra.Command, []string) {
+			a.started = true
+		},
+	}
+	root.SetArgs(a.process.Args)
+	root.SetIn(a.process.Stdin)
+	root.SetOut(a.process.Stdout)
+	root.SetErr(a.process.Stderr)
+	root.AddGroup(
+		&cobra.Group{ID: serverGroup, Title: "Run a server:"},
+		&cobra.Group{ID: clientGroup, Title: "Ask a running server:"},
+	)
+	root.AddCommand(
+		a.versionCommand(),
+		a.readyCommand(),
+	)
+	return root
+}
+
+// lookupEnv returns the value of a variable of the process; empty if it is absent.
+func (a *app) lookupEnv(name string) string {
+	for _, entry := range a.process.Environ {
+		if value, ok := strings.CutPrefix(entry, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
