@@ -128,19 +128,6 @@ func (c *client) unreachable(ctx context.Context, err error) error {
 	return fmt.Errorf("ask %s: %w", c.base, err)
 }
 
-// getJSON asks for path and decodes the JSON answer into v.
-func (c *client) getJSON(ctx context.Context, path string, query url.Values, v any) error {
-	body, err := c.do(ctx, http.MethodGet, path, query)
-	if err != nil {
-		return err
-	}
-	defer body.Close()
-	if err := json.NewDecoder(body).Decode(v); err != nil {
-		return fmt.Errorf("%s sent an answer that is not understood: %w", c.base, err)
-	}
-	return nil
-}
-
 // show prints v as JSON if that was asked for, and otherwise the rows that
 // table writes: cells with a tab between, aligned in columns.
 func (c *client) show(v any, table func(w io.Writer)) error {

@@ -17,10 +17,14 @@ type sizeUnit struct {
 // sizeUnits lists the units from large to small. The decimal ones are read only.
 func sizeUnits() []sizeUnit {
 	return []sizeUnit{
-		{"TiB", 1 << 40}, {"TB", 1e12},
-		{"GiB", 1 << 30}, {"GB", 1e9},
-		{"MiB", 1 << 20}, {"MB", 1e6},
-		{"KiB", 1 << 10}, {"KB", 1e3},
+		{"TiB", 1 << 40},
+		{"TB", 1e12},
+		{"GiB", 1 << 30},
+		{"GB", 1e9},
+		{"MiB", 1 << 20},
+		{"MB", 1e6},
+		{"KiB", 1 << 10},
+		{"KB", 1e3},
 		{"B", 1},
 	}
 }
