@@ -100,3 +100,21 @@ func DecodeCommand(data []byte) (Command, error) {
 	}
 	return c, nil
 }
+
+// Restamp replaces the lease-clock time of a durable command by that of now: the
+// lease clock starts anew with the server, the wall clock of the command stays.
+func Restamp(c Command, now Instant) {
+	if m := metaOf(c); m != nil {
+		m.At.Lease = now.Lease
+	}
+}
+
+// metaOf returns the time and cause of a durable command.
+func metaOf(c Command) *Meta {
+	if s, ok := c.(interface{ stamp() *Meta }); ok {
+		return s.stamp()
+	}
+	return nil
+}
+
+func (m *Meta) stamp() *Meta { return m }

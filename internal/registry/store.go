@@ -171,7 +171,9 @@ func (svc *service) setCluster(c *Cluster) {
 // changed gives the service a new revision and drops its view.
 func (svc *service) changed(at Instant) int64 {
 	svc.revision = max(at.Wall, svc.revision+1)
-	svc.view.Store(nil)
+	if old := svc.view.Swap(nil); old != nil {
+		old.stale.Store(true)
+	}
 	return svc.revision
 }
 

@@ -1,6 +1,9 @@
 package registry
 
 import (
+	"cmp"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -20,7 +23,11 @@ type View struct {
 	Revision int64
 	// Encodings belongs to whoever caches wire forms of this view.
 	Encodings Encodings
+	stale     atomic.Bool
 }
+
+// Stale reports whether the service has changed since.
+func (v *View) Stale() bool { return v.stale.Load() }
 
 // Encodings holds wire forms of one view by name: a short list, since a view is
 // asked for in few forms. It is safe for concurrent use and must not be copied.
@@ -53,8 +60,34 @@ func (e *Encodings) Add(key string, v any) {
 	}
 }
 
-// Clear forgets everything.
-func (e *Encodings) Clear() { e.head.Store(nil) }
+// Remove forgets what was stored under key.
+func (e *Encodings) Remove(key string) {
+	for {
+		old := e.head.Load()
+		if e.head.CompareAndSwap(old, old.without(key)) {
+			return
+		}
+	}
+}
+
+func (n *encoding) without(key string) *encoding {
+	if n == nil {
+		return nil
+	}
+	if n.key == key {
+		return n.next.without(key)
+	}
+	return &encoding{key: n.key, value: n.value, next: n.next.without(key)}
+}
+
+// Len returns how many forms are stored.
+func (e *Encodings) Len() int {
+	count := 0
+	for n := e.head.Load(); n != nil; n = n.next {
+		count++
+	}
+	return count
+}
 
 // View returns the present view of a service, nil when there is no such service.
 // It costs a look-up; the first call after a change also copies one pointer per
@@ -155,4 +188,16 @@ func (s *Store) HasOwner(key ServiceKey, instance InstanceKey, kind OwnerKind) b
 	}
 	r := svc.find(instance.identity())
 	return r != nil && r.holdingOf(kind) != nil
+}
+
+// Find returns the instance of an identity, nil when it is not in the view.
+func (v *View) Find(key InstanceKey) *Instance {
+	i, ok := slices.BinarySearchFunc(v.Instances, key.identity(), func(i *Instance, k InstanceKey) int {
+		have := i.Key().identity()
+		return cmp.Or(strings.Compare(have.IP, k.IP), cmp.Compare(have.Port, k.Port), strings.Compare(have.Cluster, k.Cluster))
+	})
+	if !ok {
+		return nil
+	}
+	return v.Instances[i]
 }

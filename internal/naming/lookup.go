@@ -1,0 +1,53 @@
+package naming
+
+import (
+	"context"
+
+	"github.com/rollcall-registry/rollcall/internal/registry"
+)
+
+// Lookup answers who is in a service. view is nil when there is no such service;
+// a disabled service is refused with ServiceDisabled.
+func (c *Core) Lookup(key registry.ServiceKey, q registry.Query) (view *registry.View, sel registry.Selection, err error) {
+	view = c.store.View(key)
+	if view == nil {
+		return nil, sel, nil
+	}
+	if view.Info.Disabled {
+		return view, sel, registry.Refuse(registry.ServiceDisabled, "serviceName", view.Grouped, "service is disabled now.")
+	}
+	return view, registry.Select(view, q), nil
+}
+
+// Subscribe adds a subscriber, or renews one that is there.
+func (c *Core) Subscribe(_ context.Context, cause registry.Cause, s *registry.Subscriber) error {
+	_, err := c.store.Apply(&registry.Subscribe{Meta: c.meta(cause), Subscriber: s})
+	return err
+}
+
+// Unsubscribe ends a subscription.
+func (c *Core) Unsubscribe(_ context.Context, cause registry.Cause, key registry.ServiceKey, s registry.SubscriberKey) error {
+	_, err := c.store.Apply(&registry.Unsubscribe{Meta: c.meta(cause), Service: key, Subscriber: s})
+	return err
+}
+
+// Expire lets time pass: see [registry.Store.Expire]. Overrides whose instance
+// has been gone for too long are dropped durably. Errors of the log are returned;
+// the drops are tried again at the next call.
+func (c *Core) Expire(ctx context.Context) error {
+	for _, cmd := range c.store.Expire(c.clock.Now()) {
+		if _, err := c.propose(ctx, &cmd); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Probed sets the health that a server-side probe found.
+func (c *Core) Probed(key registry.ServiceKey, instance registry.InstanceKey, healthy bool, detail string) error {
+	_, err := c.store.Apply(&registry.SetHealth{
+		Meta:    c.meta(registry.Cause{Kind: registry.CauseProbe, Detail: detail}),
+		Service: key, Instance: instance, Healthy: healthy, Kind: registry.OwnerDurable,
+	})
+	return err
+}

@@ -1,0 +1,157 @@
+package naming
+
+import (
+	"context"
+
+	"github.com/rollcall-registry/rollcall/internal/registry"
+)
+
+// Registration is a client's wish to be listed. Instance.Ephemeral decides
+// between the durable store and the client's own beats or connection.
+type Registration struct {
+	Service  registry.ServiceKey
+	Instance registry.Instance
+	// Client is the gRPC connection that registers; empty over HTTP.
+	Client registry.ClientID
+	// Kind is what the asking API declares the service to be; v1 declares nothing.
+	Kind registry.Kind
+	// CheckService judges the service's name when the service is not there yet;
+	// APIs differ in the characters they accept. Nil means 1.x's rule.
+	CheckService func(registry.ServiceKey) error
+	// TakeHealth lets the registration change the health of an instance that its
+	// owner registered before.
+	TakeHealth bool
+}
+
+func (r *Registration) owner() registry.Owner {
+	switch {
+	case !r.Instance.Ephemeral:
+		return registry.Owner{Kind: registry.OwnerDurable}
+	case r.Client != "":
+		return registry.Owner{Kind: registry.OwnerConnection, Client: r.Client}
+	default:
+		return registry.Owner{Kind: registry.OwnerHTTP}
+	}
+}
+
+// Register lists an instance, or replaces what its owner registered before. The
+// service and the cluster are made when they are not there.
+func (c *Core) Register(ctx context.Context, cause registry.Cause, r Registration) error {
+	r.Instance.Weight = registry.ClampWeight(r.Instance.Weight)
+	if err := c.checkInstance(&r.Instance); err != nil {
+		return err
+	}
+	return c.register(ctx, cause, r)
+}
+
+// register makes the registration without checking the instance's own fields.
+func (c *Core) register(ctx context.Context, cause registry.Cause, r Registration) error {
+	if err := c.admit(&r); err != nil {
+		return err
+	}
+	cmd := &registry.Register{
+		Meta: c.meta(cause), Service: r.Service, Owner: r.owner(), Instance: r.Instance,
+		Kind: r.Kind, TakeHealth: r.TakeHealth,
+	}
+	var err error
+	if r.Instance.Ephemeral {
+		_, err = c.store.Apply(cmd)
+	} else {
+		_, err = c.propose(ctx, cmd)
+	}
+	return err
+}
+
+func (c *Core) checkInstance(i *registry.Instance) error {
+	if err := registry.CheckIP(i.IP); err != nil {
+		return err
+	}
+	if err := registry.CheckWeight(i.Weight); err != nil {
+		return err
+	}
+	return registry.Limits{Metadata: c.cfg.MetadataLimit}.CheckMetadata(i.Metadata)
+}
+
+// admit checks names and limits, which count only for what is not there yet.
+func (c *Core) admit(r *Registration) error {
+	view := c.store.View(r.Service)
+	if view == nil {
+		check := r.CheckService
+		if check == nil {
+			check = registry.CheckServiceV1
+		}
+		if err := check(r.Service); err != nil {
+			return err
+		}
+		if err := c.admitService(r.Service.Namespace); err != nil {
+			return err
+		}
+	}
+	if view == nil || view.Cluster(r.Instance.Cluster) == nil {
+		if err := registry.CheckCluster(r.Instance.Cluster); err != nil {
+			return err
+		}
+	}
+	return c.admitInstance()
+}
+
+func (c *Core) admitService(namespace string) error {
+	if c.cfg.ServiceLimit <= 0 {
+		return nil
+	}
+	if _, n := c.store.Services(namespace, "", 0, 0); n >= c.cfg.ServiceLimit {
+		return registry.Refuse(registry.LimitExceeded, "namespaceId", namespace,
+			"namespace %s has %d services, the limit of limits.services", namespace, n)
+	}
+	return nil
+}
+
+func (c *Core) admitInstance() error {
+	if c.store.Switches().DisableAddIP {
+		return registry.Refuse(registry.RegistrationDisabled, "", "",
+			"Adding IP for dom is forbidden now: the switch disableAddIP is on.")
+	}
+	if c.cfg.InstanceLimit <= 0 {
+		return nil
+	}
+	n := c.store.Counts()
+	if total := int(n.Ephemeral + n.Persistent); total >= c.cfg.InstanceLimit {
+		return registry.Refuse(registry.LimitExceeded, "", "",
+			"the server has %d instances, the limit of limits.instances", total)
+	}
+	return nil
+}
+
+// Deregister takes the registration of an HTTP client, or of the durable store,
+// away. What is not there is no error. An override of the instance goes too.
+func (c *Core) Deregister(ctx context.Context, cause registry.Cause, key registry.ServiceKey, instance registry.InstanceKey, ephemeral bool) error {
+	kind := registry.OwnerHTTP
+	if !ephemeral {
+		kind = registry.OwnerDurable
+	}
+	if !c.store.HasOwner(key, instance, kind) {
+		return nil
+	}
+	cmd := &registry.Deregister{
+		Meta: c.meta(cause), Service: key, Owner: registry.Owner{Kind: kind}, Instance: instance,
+	}
+	var err error
+	if ephemeral {
+		_, err = c.store.Apply(cmd)
+	} else {
+		_, err = c.propose(ctx, cmd)
+	}
+	if err != nil {
+		return err
+	}
+	return c.forget(ctx, cause, key, instance)
+}
+
+// forget drops the override of an instance that was deregistered by name.
+func (c *Core) forget(ctx context.Context, cause registry.Cause, key registry.ServiceKey, instance registry.InstanceKey) error {
+	if _, ok := c.store.Override(key, instance); !ok {
+		return nil
+	}
+	_, err := c.propose(ctx, &registry.DropOverride{Meta: c.meta(cause), Service: key, Target: instance})
+	return err
+}
