@@ -1,0 +1,106 @@
+package httpapi
+
+import (
+	"net"
+	"net/netip"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// verdict is what becomes of a new connection.
+type verdict uint8
+
+const (
+	admitted verdict = iota
+	tooMany
+	tooManyFromHere
+)
+
+// admission counts connections against the two limits.
+type admission struct {
+	max, maxPerIP int // 0 is no limit
+
+	mu    sync.Mutex
+	total int
+	perIP map[netip.Addr]int // only with maxPerIP; no entry is 0
+	// refusing counts refusals being written; see maxRefusing.
+	refusing int
+}
+
+func (a *admission) init(maxConns, maxPerIP int) {
+	a.max, a.maxPerIP = maxConns, maxPerIP
+	a.perIP = map[netip.Addr]int{}
+}
+
+// enter counts a connection of ip, unless that passes a limit.
+func (a *admission) enter(ip netip.Addr) verdict {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.max > 0 && a.total >= a.max {
+		return tooMany
+	}
+	if a.maxPerIP > 0 && ip.IsValid() {
+		if a.perIP[ip] >= a.maxPerIP {
+			return tooManyFromHere
+		}
+		a.perIP[ip]++
+	}
+	a.total++
+	return admitted
+}
+
+// leave takes an admitted connection of ip off the count.
+func (a *admission) leave(ip netip.Addr) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.total--
+	if a.maxPerIP > 0 && ip.IsValid() {
+		if a.perIP[ip]--; a.perIP[ip] == 0 {
+			delete(a.perIP, ip)
+		}
+	}
+}
+
+// maxRefusing is how many refused connections may wait for their client to read
+// the reason; further ones are closed without one.
+const maxRefusing = 64
+
+// startRefusing reports whether one more refusal may be written.
+func (a *admission) startRefusing() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.refusing >= maxRefusing {
+		return false
+	}
+	a.refusing++
+	return true
+}
+
+func (a *admission) stopRefusing() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.refusing--
+}
+
+// refuse tells a client why it is not served and closes its connection.
+func (s *Server) refuse(nc net.Conn, v verdict) {
+	defer func() { _ = nc.Close() }()
+	if !s.admission.startRefusing() {
+		return
+	}
+	defer s.admission.stopRefusing()
+
+	status, text := "503 Service Unavailable", "too many connections: the server serves at most "+strconv.Itoa(s.cfg.MaxConns)
+	if v == tooManyFromHere {
+		status, text = "429 Too Many Requests", "too many connections from this address: at most "+strconv.Itoa(s.cfg.MaxConnsPerIP)
+	}
+	if nc.SetDeadline(time.Now().Add(lingerTime)) != nil {
+		return
+	}
+	_, err := nc.Write([]byte("HTTP/1.1 " + status + "\r\nContent-Type: " + typeText +
+		"\r\nContent-Length: " + strconv.Itoa(len(text)) + "\r\nRetry-After: 1\r\nConnection: close\r\n\r\n" + text))
+	if err == nil {
+		linger(nc)
+	}
+}

@@ -1,0 +1,94 @@
+package httpapi
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// answer is what a handler has said so far.
+type answer struct {
+	status      int    // 0 until set: then 200
+	contentType string // "" leaves the header out
+	headers     []byte // further header lines, each with CRLF
+	body        []byte // not ours to change
+	encoding    string // Content-Encoding
+	close       bool
+}
+
+func (a *answer) reset() {
+	*a = answer{headers: a.headers[:0]}
+}
+
+// set replaces status, type and body; headers stay.
+func (a *answer) set(status int, contentType string, body []byte) {
+	a.status, a.contentType, a.body = status, contentType, body
+}
+
+// closesConnection reports whether an answer of that status ends the connection,
+// as it does in the original's container: after these a client may be out of
+// step with the server, or better go to another one. Source: reference
+// http-api-v1 1.1, and the list in Tomcat's AbstractProcessor.
+func closesConnection(status int) bool {
+	switch status {
+	case 400, 408, 411, 413, 414, 417, 431, 500, 501, 503:
+		return true
+	default:
+		return false
+	}
+}
+
+// commonHeaders stand in every answer (reference http-api-v1 1.1).
+const (
+	securityHeader = "Content-Security-Policy: script-src 'self'\r\n"
+	varyHeader     = "Vary: Origin, Access-Control-Request-Method, Access-Control-Request-Headers\r\n"
+)
+
+// appendHead appends status line and headers of x's answer to dst.
+func (x *Exchange) appendHead(dst []byte, now time.Time, keepAlive bool) []byte {
+	a := &x.answer
+	if a.status == 200 {
+		dst = append(dst, "HTTP/1.1 200 OK\r\nDate: "...)
+	} else {
+		dst = append(dst, "HTTP/1.1 "...)
+		dst = strconv.AppendInt(dst, int64(a.status), 10)
+		dst = append(dst, ' ')
+		dst = append(dst, http.StatusText(a.status)...)
+		dst = append(dst, "\r\nDate: "...)
+	}
+	dst = x.conn.server.appendDate(dst, now)
+	dst = append(dst, "\r\n"+securityHeader...)
+	if !x.conn.server.cfg.DisableCORS {
+		dst = append(dst, varyHeader...)
+	}
+	dst = appendHeader(dst, "Content-Type: ", a.contentType)
+	dst = appendHeader(dst, "Content-Encoding: ", a.encoding)
+	if a.status != http.StatusNoContent && a.status != http.StatusNotModified {
+		dst = append(dst, "Content-Length: "...)
+		dst = strconv.AppendInt(dst, int64(len(a.body)), 10)
+		dst = append(dst, "\r\n"...)
+	}
+	dst = append(dst, a.headers...)
+	switch {
+	case !keepAlive:
+		dst = append(dst, "Connection: close\r\n"...)
+	case !x.head.IsHTTP11():
+		dst = append(dst, "Connection: keep-alive\r\n"...)
+	}
+	return append(dst, "\r\n"...)
+}
+
+func appendHeader(dst []byte, label, value string) []byte {
+	if value == "" {
+		return dst
+	}
+	dst = append(dst, label...)
+	dst = append(dst, value...)
+	return append(dst, "\r\n"...)
+}
+
+// hasBody reports whether the answer's body follows its head.
+func (x *Exchange) hasBody() bool {
+	s := x.answer.status
+	return x.method != methodHead && s != http.StatusNoContent && s != http.StatusNotModified
+}

@@ -1,0 +1,18 @@
+// Package httpapi is the HTTP/1.1 front door of a server: listeners and
+// connections, routing, parameters, and the forms of answers that every API
+// package (v1, legacy, v2, v3, ops) shares. It knows no rule of naming.
+//
+// A handler is a func(*Exchange). An Exchange is one request and its answer; it
+// and every string it hands out live until the handler returns, then their
+// memory serves the next request. What must outlive the handler is cloned
+// (strings.Clone, Params.Copy). Under the race detector that memory is
+// overwritten after each request, so a string kept by mistake shows in tests.
+//
+// The request head is parsed by fasthttp; the connection loop around it is ours,
+// for the reasons and numbers in docs/decisions/0002-http-stack.md: an idle
+// connection holds no buffer, a slow sender holds no more than it has sent, and
+// every limit has its own answer.
+//
+// A Server and a Router are safe for concurrent use. An Exchange belongs to the
+// goroutine of its connection.
+package httpapi

@@ -1,0 +1,122 @@
+package httpapi
+
+import (
+	"bytes"
+	"unicode/utf8"
+	"unsafe"
+
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/htmlindex"
+)
+
+// maxParams limits the parameters of a request. The largest real request, a
+// service definition of 0.9, has about 30.
+const maxParams = 1024
+
+// parse adds the pairs of a query or form body. It never fails (clients of every
+// age send half-escaped text): pairs are split at &, name from value at the first
+// =, a valid %XX is decoded and any other % stays, + is a blank, and ; is an
+// ordinary byte. Bytes that are not UTF-8 become U+FFFD, as in Java. Pairs beyond
+// maxParams are dropped.
+//
+// Values without escapes alias data, which must stay as it is until reset.
+func (p *Params) parse(data []byte) {
+	for len(data) > 0 && len(p.pairs) < maxParams {
+		part := data
+		if i := bytes.IndexByte(data, '&'); i >= 0 {
+			part, data = data[:i], data[i+1:]
+		} else {
+			data = nil
+		}
+		if len(part) == 0 {
+			continue
+		}
+		name, value, _ := bytes.Cut(part, equals)
+		p.pairs = append(p.pairs, pair{p.decode(name), p.decode(value)})
+	}
+}
+
+var equals = []byte{'='}
+
+// decode returns the text that b escapes.
+func (p *Params) decode(b []byte) string {
+	plain := true // b is the text itself
+	for _, c := range b {
+		if c == '%' || c == '+' || c >= utf8.RuneSelf {
+			plain = false
+			break
+		}
+	}
+	if plain {
+		return alias(b)
+	}
+	start := len(p.decoded)
+	p.decoded = appendUnescaped(p.decoded, b)
+	s := alias(p.decoded[start:])
+	if !utf8.ValidString(s) {
+		return string([]rune(s)) // each invalid byte becomes U+FFFD
+	}
+	return s
+}
+
+// appendUnescaped appends b with %XX and + decoded, as far as they are valid.
+func appendUnescaped(dst, b []byte) []byte {
+	for i := 0; i < len(b); i++ {
+		switch c := b[i]; {
+		case c == '+':
+			dst = append(dst, ' ')
+		case c == '%' && i+2 < len(b) && unhex[b[i+1]] >= 0 && unhex[b[i+2]] >= 0:
+			dst = append(dst, byte(unhex[b[i+1]])<<4|byte(unhex[b[i+2]]))
+			i += 2
+		default:
+			dst = append(dst, c)
+		}
+	}
+	return dst
+}
+
+// unhex maps a byte to the value of the hexadecimal digit it is, or -1.
+var unhex = func() (table [256]int8) {
+	for i := range table {
+		table[i] = -1
+	}
+	for i, c := range "0123456789" {
+		table[c] = int8(i)
+	}
+	for i := range int8(6) {
+		table['a'+i], table['A'+i] = 10+i, 10+i
+	}
+	return table
+}()
+
+// charset returns the encoding of that name, or nil for UTF-8 and for a name
+// that is not known.
+func charset(name string) encoding.Encoding {
+	enc, err := htmlindex.Get(name)
+	if err != nil {
+		return nil
+	}
+	if canonical, err := htmlindex.Name(enc); err != nil || canonical == "utf-8" {
+		return nil
+	}
+	return enc
+}
+
+// isForm reports whether a body of that content type is read as a form: a form
+// type in any spelling, or none (1.4.8 needs the type; its clients send it, hand
+// made ones do not).
+func isForm(contentType []byte) bool {
+	mediaType, _, _ := bytes.Cut(contentType, []byte{';'})
+	mediaType = bytes.TrimSpace(mediaType)
+	return len(mediaType) == 0 || bytes.EqualFold(mediaType, []byte("application/x-www-form-urlencoded"))
+}
+
+// alias returns a string that shares the memory of b.
+func alias(b []byte) string {
+	return unsafe.String(unsafe.SliceData(b), len(b))
+}
+
+// bytesOf returns the memory of s, which must not be written to.
+func bytesOf(s string) []byte {
+	return unsafe.Slice(unsafe.StringData(s), len(s))
+}

@@ -1,0 +1,6 @@
+//go:build race
+
+package httpapi
+
+// poison makes memory that a handler must not keep unreadable after it.
+const poison = true

@@ -1,0 +1,89 @@
+package httpapi
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/pires/go-proxyproto"
+)
+
+// trusted reports whether addr is one of the trusted proxies.
+func (s *Server) trusted(addr netip.Addr) bool {
+	for _, p := range s.cfg.TrustedProxies {
+		if p.Contains(addr) {
+			return true
+		}
+	}
+	return false
+}
+
+// clientAddr returns the client behind peer: peer itself unless it is trusted,
+// else the last address of X-Forwarded-For that is not trusted. What cannot be
+// read ends the search, so that a client cannot hide behind its own nonsense.
+func (s *Server) clientAddr(peer netip.Addr, forwardedFor []byte) netip.Addr {
+	client := peer
+	for s.trusted(client) && len(forwardedFor) > 0 {
+		last := forwardedFor
+		if i := bytes.LastIndexByte(forwardedFor, ','); i >= 0 {
+			forwardedFor, last = forwardedFor[:i], forwardedFor[i+1:]
+		} else {
+			forwardedFor = nil
+		}
+		addr, ok := parseForwarded(alias(bytes.TrimSpace(last)))
+		if !ok {
+			break
+		}
+		client = addr
+	}
+	return client
+}
+
+// parseForwarded reads an address with or without a port.
+func parseForwarded(s string) (netip.Addr, bool) {
+	if addr, err := netip.ParseAddr(s); err == nil {
+		return addr.Unmap().WithZone(""), true
+	}
+	if ap, err := netip.ParseAddrPort(s); err == nil {
+		return ap.Addr().Unmap().WithZone(""), true
+	}
+	return netip.Addr{}, false
+}
+
+// readProxyHeader reads a PROXY header from the start of nc, if there is one, and
+// returns the peer that it names and what came behind it.
+func readProxyHeader(nc net.Conn, peer netip.AddrPort, timeout time.Duration) (netip.AddrPort, []byte, error) {
+	if err := nc.SetReadDeadline(time.Now().Add(timeout)); err != nil {
+		return peer, nil, err
+	}
+	r := bufio.NewReader(nc)
+	header, err := proxyproto.Read(r)
+	if err != nil && !errors.Is(err, proxyproto.ErrNoProxyProtocol) {
+		return peer, nil, err
+	}
+	if header != nil && header.Command.IsProxy() {
+		if tcp, ok := header.SourceAddr.(*net.TCPAddr); ok {
+			ap := tcp.AddrPort()
+			peer = netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
+		}
+	}
+	return peer, bytes.Clone(buffered(r)), nc.SetReadDeadline(time.Time{})
+}
+
+// prefixConn is a connection whose first bytes have been read already.
+type prefixConn struct {
+	net.Conn
+	prefix []byte
+}
+
+func (c *prefixConn) Read(p []byte) (int, error) {
+	if len(c.prefix) > 0 {
+		n := copy(p, c.prefix)
+		c.prefix = c.prefix[n:]
+		return n, nil
+	}
+	return c.Conn.Read(p)
+}

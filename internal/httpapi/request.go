@@ -1,0 +1,284 @@
+package httpapi
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"net/http/httputil"
+	"os"
+
+	"github.com/valyala/fasthttp"
+)
+
+// requestFault is why a request cannot be read. Status 0 is a connection that
+// ended, and has no answer.
+type requestFault struct {
+	status  int
+	message string
+}
+
+func refused(status int, message string) *requestFault { return &requestFault{status, message} }
+
+// readFault turns the error of a read in the middle of a request into a fault.
+func readFault(err error) *requestFault {
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return refused(408, "the request took too long to arrive")
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return refused(400, "the request ended early")
+	default:
+		return refused(0, "")
+	}
+}
+
+// readRequest reads head and body of a request into c.x.
+func (c *conn) readRequest() *requestFault {
+	if f := c.readHead(); f != nil {
+		return f
+	}
+	x := c.x
+	if !bytes.HasPrefix(x.head.Protocol(), []byte("HTTP/1.")) {
+		return refused(505, "the protocol version is not HTTP/1")
+	}
+	x.method = methodOf(alias(x.head.Method()))
+	target := x.head.RequestURI()
+	if !validTarget(target) {
+		return refused(400, "the request target has characters that must be percent-encoded")
+	}
+	path, query := splitTarget(target)
+	x.path, x.query = alias(path), alias(query)
+	if x.head.IsHTTP11() && len(x.head.Host()) == 0 {
+		return refused(400, "the Host header is missing")
+	}
+	return c.readBody()
+}
+
+// readHead reads until the empty line that ends the head, and then parses it
+// once: parsing at every packet would let a client that sends byte by byte cost
+// the square of its bytes.
+func (c *conn) readHead() *requestFault {
+	c.limit = c.started.Add(c.server.cfg.HeaderTimeout)
+	if f := c.skipEmptyLines(); f != nil {
+		return f
+	}
+	limit := c.server.cfg.MaxHeaderBytes
+	seen := 0
+	for {
+		head := buffered(c.reader)
+		end := headEnd(head, seen)
+		if end > limit || end < 0 && len(head) > limit {
+			return refused(431, "the request line and headers are larger than the server takes")
+		}
+		if end >= 0 {
+			return c.parseHead(head[:end])
+		}
+		seen = len(head)
+		if seen == c.reader.Size() {
+			c.growReader()
+		}
+		if _, err := c.reader.Peek(seen + 1); err != nil {
+			return readFault(err)
+		}
+	}
+}
+
+// skipEmptyLines drops line ends before a request line, as RFC 9112 2.2 asks.
+func (c *conn) skipEmptyLines() *requestFault {
+	for range 8 {
+		b, err := c.reader.Peek(1)
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				return refused(0, "")
+			}
+			return readFault(err)
+		}
+		if b[0] != '\r' && b[0] != '\n' {
+			return nil
+		}
+		_, _ = c.reader.Discard(1)
+	}
+	return refused(400, "the request line is empty")
+}
+
+// buffered returns what r holds without reading.
+func buffered(r *bufio.Reader) []byte {
+	b, _ := r.Peek(r.Buffered())
+	return b
+}
+
+// headEnd returns the length of the head with the empty line that ends it, or -1.
+// The first seen bytes hold no such end.
+func headEnd(b []byte, seen int) int {
+	for i := max(seen-3, 0); ; {
+		n := bytes.IndexByte(b[i:], '\n')
+		if n < 0 {
+			return -1
+		}
+		i += n + 1
+		if rest := b[i:]; len(rest) > 0 && rest[0] == '\n' {
+			return i + 1
+		} else if len(rest) > 1 && rest[0] == '\r' && rest[1] == '\n' {
+			return i + 2
+		}
+	}
+}
+
+// growReader moves to a reader that holds the largest head.
+func (c *conn) growReader() {
+	large := c.server.largeReaders.Get().(*bufio.Reader)
+	// The small reader stays the source of its bytes until they are moved.
+	large.Reset(io.MultiReader(bytes.NewReader(bytes.Clone(buffered(c.reader))), c))
+	c.releaseReader()
+	c.reader = large
+}
+
+// parseHead parses a complete head, after refusing what proxies in front might
+// read in another way: blanks before a colon, folded lines, and two lengths.
+func (c *conn) parseHead(head []byte) *requestFault {
+	for _, odd := range oddHeads {
+		if bytes.Contains(head, odd) && !harmless(head) {
+			return refused(400, "a header line is malformed")
+		}
+	}
+	h := &c.x.head
+	switch err := h.Read(c.reader); {
+	case err == nil:
+	case errors.Is(err, fasthttp.ErrDuplicateContentLength):
+		return refused(400, "there are two Content-Length headers")
+	default:
+		return refused(400, "the request line or a header is malformed")
+	}
+	if h.ContentLength() == chunked && hasContentLength(h.RawHeaders()) {
+		return refused(400, "there are both Content-Length and Transfer-Encoding")
+	}
+	return nil
+}
+
+var oddHeads = [...][]byte{[]byte(" :"), []byte("\t:"), []byte("\n "), []byte("\n\t")}
+
+// harmless reports whether the odd bytes of a head stand in values only.
+func harmless(head []byte) bool {
+	_, lines, _ := bytes.Cut(head, []byte{'\n'})
+	for line := range bytes.Lines(lines) {
+		if line[0] == ' ' || line[0] == '\t' {
+			return false
+		}
+		if name, _, ok := bytes.Cut(line, []byte{':'}); ok && len(name) > 0 && (name[len(name)-1] == ' ' || name[len(name)-1] == '\t') {
+			return false
+		}
+	}
+	return true
+}
+
+func hasContentLength(headers []byte) bool {
+	for line := range bytes.Lines(headers) {
+		if name, _, _ := bytes.Cut(line, []byte{':'}); bytes.EqualFold(bytes.TrimSpace(name), []byte("Content-Length")) {
+			return true
+		}
+	}
+	return false
+}
+
+// What fasthttp's ContentLength says of a body without a length.
+const (
+	chunked = -1
+	noBody  = -2
+)
+
+// readBody reads the body, whatever the method.
+func (c *conn) readBody() *requestFault {
+	length := c.x.head.ContentLength()
+	if length == noBody || length == 0 {
+		return nil
+	}
+	if length > c.server.cfg.MaxBodyBytes {
+		return c.bodyTooLarge()
+	}
+	if expect := c.x.head.Peek("Expect"); len(expect) > 0 {
+		if !bytes.EqualFold(expect, []byte("100-continue")) {
+			return refused(417, "the only expectation served is 100-continue")
+		}
+		if c.reader.Buffered() == 0 {
+			c.x.out = append(c.x.out, "HTTP/1.1 100 Continue\r\n\r\n"...)
+		}
+	}
+	c.limit = c.started.Add(c.server.cfg.HeaderTimeout + c.server.cfg.BodyTimeout)
+	if length == chunked {
+		return c.readChunked()
+	}
+	return c.readFixed(length)
+}
+
+func (c *conn) bodyTooLarge() *requestFault {
+	return refused(413, "the request body is larger than the server takes")
+}
+
+// readFixed reads a body of known length. Its memory grows with what has arrived,
+// not with what was announced.
+func (c *conn) readFixed(length int) *requestFault {
+	b := c.x.body[:0]
+	for len(b) < length {
+		if len(b) == cap(b) {
+			b = growBody(b, length)
+		}
+		n, err := c.reader.Read(b[len(b):min(cap(b), length)])
+		b = b[:len(b)+n]
+		if err != nil {
+			return readFault(err)
+		}
+	}
+	c.x.body = b
+	return nil
+}
+
+// growBody doubles the capacity of b, up to most.
+func growBody(b []byte, most int) []byte {
+	grown := make([]byte, len(b), min(max(2*cap(b), startBytes), most))
+	copy(grown, b)
+	return grown
+}
+
+// readChunked reads a chunked body and drops its trailer.
+func (c *conn) readChunked() *requestFault {
+	chunks := httputil.NewChunkedReader(c.reader)
+	b, most := c.x.body[:0], c.server.cfg.MaxBodyBytes
+	for {
+		if len(b) == cap(b) {
+			b = growBody(b, most+1)
+		}
+		n, err := chunks.Read(b[len(b):cap(b)])
+		if b = b[:len(b)+n]; len(b) > most {
+			return c.bodyTooLarge()
+		}
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			if f := readFault(err); f.status != 0 {
+				return f
+			}
+			return refused(400, "the chunked body is malformed")
+		}
+	}
+	c.x.body = b
+	return c.skipTrailer()
+}
+
+// skipTrailer reads the lines after the last chunk, up to an empty one.
+func (c *conn) skipTrailer() *requestFault {
+	for total := 0; total <= c.server.cfg.MaxHeaderBytes; {
+		line, err := c.reader.ReadSlice('\n')
+		if err == bufio.ErrBufferFull {
+			return refused(431, "a trailer line is larger than the server takes")
+		}
+		if err != nil {
+			return readFault(err)
+		}
+		if len(bytes.TrimRight(line, "\r\n")) == 0 {
+			return nil
+		}
+		total += len(line)
+	}
+	return refused(431, "the trailer is larger than the server takes")
+}
