@@ -83,4 +83,3 @@ generate-check:
 
 tidy-check:
 	$(GO) mod tidy -diff
-	cd tools && $(GO) mod tidy -diff
