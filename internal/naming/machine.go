@@ -1,7 +1,6 @@
 package naming
 
 import (
-	"fmt"
 	"io"
 
 	"github.com/rollcall-registry/rollcall/internal/registry"
@@ -41,12 +40,16 @@ func (m *Machine) Apply(data []byte, _ uint64) any {
 // Snapshot returns a writer of the durable state as it is now.
 func (m *Machine) Snapshot() (func(io.Writer) error, error) { return m.store.Durable(), nil }
 
-// Restore replaces the state by a snapshot.
-func (m *Machine) Restore(r io.Reader) error {
-	at := registry.Meta{At: m.clock.Now(), Cause: registry.Cause{Kind: registry.CauseRestart}}
-	m.store.Reset(at)
-	if err := m.store.Load(r, at); err != nil {
-		return fmt.Errorf("restore the durable state: %w", err)
+// Restore reads a snapshot and returns what puts it in the place of the durable
+// state; ephemeral instances stay.
+func (m *Machine) Restore(r io.Reader) (install func(), err error) {
+	snap, err := registry.ReadSnapshot(r)
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	return func() {
+		m.store.Install(snap, registry.Meta{
+			At: m.clock.Now(), Cause: registry.Cause{Kind: registry.CauseRestart},
+		})
+	}, nil
 }

@@ -20,6 +20,16 @@ type namespaces struct {
 	byID map[string]Namespace
 }
 
+// set adds or replaces a namespace.
+func (ns *namespaces) set(n Namespace) {
+	ns.mu.Lock()
+	defer ns.mu.Unlock()
+	if ns.byID == nil {
+		ns.byID = map[string]Namespace{}
+	}
+	ns.byID[n.ID] = n
+}
+
 // Namespaces returns the namespaces that were created, without "public", sorted
 // by ID.
 func (s *Store) Namespaces() []Namespace {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 )
 
@@ -126,41 +127,84 @@ func writeEntries(w io.Writer, entries []entry) error {
 	return nil
 }
 
-// Load adds what a snapshot holds, as of m. It is for an empty store, or for
-// ephemeral instances over a durable state. HTTP owners get a fresh lease, and
-// health is as it was.
-func (s *Store) Load(r io.Reader, m Meta) error {
+// Snapshot is a read snapshot, to be put into a [Store].
+type Snapshot struct{ entries []entry }
+
+// ReadSnapshot reads what [Store.Durable] or [Store.Ephemeral] wrote. It changes
+// nothing, so that a snapshot can be tried before it is taken.
+func ReadSnapshot(r io.Reader) (*Snapshot, error) {
 	dec := json.NewDecoder(bufio.NewReaderSize(r, 64<<10))
-	for line := 1; ; line++ {
+	snap := &Snapshot{}
+	for {
 		var e entry
-		if err := dec.Decode(&e); errors.Is(err, io.EOF) {
-			return nil
-		} else if err != nil {
-			return fmt.Errorf("read snapshot, entry %d: %w", line, err)
+		err := dec.Decode(&e)
+		if errors.Is(err, io.EOF) {
+			return snap, nil
 		}
-		if err := s.load(&e, m); err != nil {
-			return fmt.Errorf("read snapshot, entry %d: %w", line, err)
+		if err == nil {
+			err = e.check()
 		}
+		if err != nil {
+			return nil, fmt.Errorf("read snapshot, entry %d: %w", len(snap.entries)+1, err)
+		}
+		snap.entries = append(snap.entries, e)
 	}
 }
 
-func (s *Store) load(e *entry, m Meta) error {
-	var err error
+// check refuses an entry that holds nothing that this version knows.
+func (e *entry) check() error {
+	switch {
+	case e.Service != nil && e.Service.Info == nil:
+		return errors.New("a service without its settings")
+	case e.Switches != nil, e.Namespace != nil, e.Service != nil, e.Instance != nil, e.Override != nil:
+		return nil
+	}
+	return errors.New("an entry of no known kind; it is from a newer version")
+}
+
+// Install replaces the durable state by a snapshot, as of m. Ephemeral instances
+// stay.
+func (s *Store) Install(snap *Snapshot, m Meta) {
+	s.forgetDurable(m)
+	s.Merge(snap, m)
+}
+
+// Merge adds what a snapshot holds, as of m. HTTP owners get a fresh lease, and
+// health is as it was. What a connection registered is taken only if the
+// connection has been opened.
+func (s *Store) Merge(snap *Snapshot, m Meta) {
+	for i := range snap.entries {
+		s.load(&snap.entries[i], m)
+	}
+}
+
+// Clients returns the connections that own instances in the snapshot.
+func (snap *Snapshot) Clients() []ClientID {
+	seen := map[ClientID]bool{}
+	for _, e := range snap.entries {
+		if e.Instance != nil && e.Instance.Owner.Client != "" {
+			seen[e.Instance.Owner.Client] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
+func (s *Store) load(e *entry, m Meta) {
 	switch {
 	case e.Switches != nil:
 		s.switches.Store(e.Switches)
 	case e.Namespace != nil:
-		_, err = s.Apply(&CreateNamespace{Meta: m, Namespace: *e.Namespace})
+		s.namespaces.set(*e.Namespace)
 	case e.Service != nil:
 		s.loadService(e.Service, m)
 	case e.Instance != nil:
 		i := e.Instance
 		i.Instance.Healthy = i.Healthy
-		_, err = s.Apply(&Register{Meta: m, Service: i.ServiceKey, Owner: i.Owner, Instance: i.Instance, TakeHealth: true})
+		// Refused only when its connection is not open.
+		_, _ = s.Apply(&Register{Meta: m, Service: i.ServiceKey, Owner: i.Owner, Instance: i.Instance, TakeHealth: true})
 	case e.Override != nil:
-		_, err = s.Apply(&SetOverride{Meta: m, Service: e.Override.ServiceKey, Entries: []TargetOverride{e.Override.TargetOverride}})
+		_, _ = s.Apply(&SetOverride{Meta: m, Service: e.Override.ServiceKey, Entries: []TargetOverride{e.Override.TargetOverride}})
 	}
-	return err
 }
 
 func (s *Store) loadService(e *serviceEntry, m Meta) {
@@ -176,15 +220,14 @@ func (s *Store) loadService(e *serviceEntry, m Meta) {
 	svc.changed(m.At)
 }
 
-// Reset empties the store of durable state before a restore, and of everything
-// else with it.
-func (s *Store) Reset(m Meta) {
+// forgetDurable takes away all that the durable log has made.
+func (s *Store) forgetDurable(m Meta) {
 	for i := range s.shards {
 		sh := &s.shards[i]
 		sh.mu.Lock()
 		sh.overlays = nil
 		for _, svc := range sh.services {
-			s.dropService(sh, svc, m)
+			s.forgetDurableService(sh, svc, m)
 		}
 		sh.mu.Unlock()
 	}
@@ -192,4 +235,20 @@ func (s *Store) Reset(m Meta) {
 	s.namespaces.byID = nil
 	s.namespaces.mu.Unlock()
 	s.switches.Store(DefaultSwitches())
+}
+
+func (s *Store) forgetDurableService(sh *shard, svc *service, m Meta) {
+	for _, r := range slices.Clone(svc.records) {
+		if h := r.holdingOf(OwnerDurable); h != nil {
+			s.release(sh, r, m, h.owner)
+		}
+	}
+	switch {
+	case !svc.durable:
+	case len(svc.records) == 0:
+		s.dropService(sh, svc, m)
+	default:
+		svc.durable = false
+		s.setInfo(svc, &ServiceInfo{Selector: Selector{Type: SelectorNone}}, m)
+	}
 }
