@@ -260,3 +260,11 @@ func (s *Store) count(i *Instance, n int64) {
 		s.counts.healthy.Add(n)
 	}
 }
+
+// HighestRevision returns a number at least as high as every revision given so
+// far. It looks at every service.
+func (s *Store) HighestRevision() int64 {
+	highest := s.floor.Load()
+	s.eachService(func(_ *shard, svc *service) { highest = max(highest, svc.revision) })
+	return highest
+}

@@ -1,0 +1,272 @@
+// Package recovery remembers ephemeral instances across a restart: a snapshot
+// from time to time, and the history after it. A server that comes back shows
+// what it showed before, until clients have had time to beat or reconnect, and
+// never answers from a half-filled registry.
+package recovery
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/rollcall-registry/rollcall/internal/ledger"
+	"github.com/rollcall-registry/rollcall/internal/naming"
+	"github.com/rollcall-registry/rollcall/internal/registry"
+	"github.com/rollcall-registry/rollcall/internal/store"
+)
+
+// Config says how often a snapshot is taken, and how long connections are
+// waited for.
+type Config struct {
+	SnapshotInterval time.Duration `config:"recovery.snapshot-interval" help:"How often the ephemeral instances are written to disk; between two snapshots the history remembers them."`
+	ReconnectTime    time.Duration `config:"recovery.reconnect-time" help:"How long after a start the instances of gRPC clients wait for their clients to reconnect."`
+}
+
+// DefaultConfig takes a snapshot each minute and waits 45 s, longer than the
+// slowest SDK needs to register again (Python: about 30 s).
+func DefaultConfig() Config {
+	return Config{SnapshotInterval: time.Minute, ReconnectTime: 45 * time.Second}
+}
+
+// Validate reports all faults at once.
+func (c Config) Validate() error {
+	var errs []error
+	if c.SnapshotInterval < time.Second {
+		errs = append(errs, fmt.Errorf("recovery.snapshot-interval: %v is below 1s", c.SnapshotInterval))
+	}
+	if c.ReconnectTime < 0 {
+		errs = append(errs, fmt.Errorf("recovery.reconnect-time: %v is negative", c.ReconnectTime))
+	}
+	return errors.Join(errs...)
+}
+
+var snapshotKind = store.Kind{Name: "ephemeral", Version: 1}
+
+// head is the first frame of a snapshot.
+type head struct {
+	// Seq is the last record of the history whose effect is in the snapshot.
+	Seq uint64 `json:"seq"`
+	// Revision is at least every revision that was ever given.
+	Revision int64 `json:"revision"`
+}
+
+// Keeper keeps the memory of ephemeral instances in one file and the history.
+type Keeper struct {
+	cfg     Config
+	path    string
+	store   *registry.Store
+	ledger  *ledger.Ledger
+	clock   naming.Clock
+	log     *slog.Logger
+	clients []registry.ClientID // remembered connections that have not come back
+	written atomic.Int64        // wall milliseconds of the latest snapshot
+}
+
+// New returns a keeper whose snapshot is the file at path.
+func New(cfg Config, path string, st *registry.Store, l *ledger.Ledger, clock naming.Clock, log *slog.Logger) *Keeper {
+	return &Keeper{cfg: cfg, path: path, store: st, ledger: l, clock: clock, log: log.With("component", "recovery")}
+}
+
+// snapshot is a snapshot file as read.
+type snapshot struct {
+	head
+	instances *registry.Snapshot
+}
+
+// Open reads the snapshot and opens the history at its end. Call it before
+// anything is emitted.
+func (k *Keeper) Open() (*Memory, error) {
+	snap, err := k.read()
+	if err != nil {
+		return nil, err
+	}
+	if err := k.ledger.Open(snap.Seq); err != nil {
+		return nil, err
+	}
+	k.store.RaiseFloor(snap.Revision)
+	return &Memory{keeper: k, snap: snap}, nil
+}
+
+// Memory is what is remembered from before the start.
+type Memory struct {
+	keeper *Keeper
+	snap   *snapshot
+}
+
+// Recall puts the remembered instances into the store, after the durable state
+// is there. HTTP clients get a fresh lease, connections the reconnect time.
+func (m *Memory) Recall(ctx context.Context) error {
+	k := m.keeper
+	at := registry.Meta{At: k.clock.Now(), Cause: registry.Cause{Kind: registry.CauseRestart}}
+	r := replayer{store: k.store, meta: at, clients: map[registry.ClientID]bool{}}
+	for _, id := range m.snap.instances.Clients() {
+		r.open(id)
+	}
+	k.store.Merge(m.snap.instances, at)
+	sum, err := k.ledger.Replay(ctx, m.snap.Seq, r.apply)
+	if err != nil {
+		return fmt.Errorf("recall ephemeral instances: %w", err)
+	}
+	k.store.RaiseFloor(sum.MaxRevision)
+	for id := range r.clients {
+		k.clients = append(k.clients, id)
+	}
+	counts := k.store.Counts()
+	if sum.Lost+sum.Missing > 0 || sum.Damaged > 0 {
+		k.log.Warn("part of the history since the last snapshot is missing; clients that registered then are back with their next beat or connection",
+			"lost", sum.Lost, "missing", sum.Missing, "damaged", sum.Damaged)
+	}
+	if counts.Ephemeral > 0 {
+		k.log.Info("remembered ephemeral instances", "instances", counts.Ephemeral, "connections", len(k.clients))
+	}
+	m.snap = nil
+	return nil
+}
+
+// Run takes a snapshot every interval, when the history asks for one, and a
+// last one when ctx ends; it ends what remembered connections held when they did
+// not come back in time.
+func (k *Keeper) Run(ctx context.Context) error {
+	ticker := time.NewTicker(k.cfg.SnapshotInterval)
+	defer ticker.Stop()
+	reconnect := time.NewTimer(k.cfg.ReconnectTime)
+	defer reconnect.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return k.Save()
+		case <-reconnect.C:
+			k.dropClients()
+			continue
+		case <-ticker.C:
+		case <-k.ledger.SnapshotWanted():
+		}
+		if err := k.Save(); err != nil {
+			k.log.Error("cannot write the snapshot of ephemeral instances; the history still remembers them", "err", err)
+		}
+	}
+}
+
+// dropClients ends what remembered connections held and nobody claimed.
+func (k *Keeper) dropClients() {
+	cause := registry.Cause{Kind: registry.CauseRestart, Detail: "not reconnected within " + k.cfg.ReconnectTime.String()}
+	for _, id := range k.clients {
+		_, _ = k.store.Apply(&registry.CloseClient{Meta: registry.Meta{At: k.clock.Now(), Cause: cause}, Client: id})
+	}
+	k.clients = nil
+}
+
+// SavedAt returns when the latest snapshot of this run was written, in
+// milliseconds since the epoch; 0 before the first.
+func (k *Keeper) SavedAt() int64 { return k.written.Load() }
+
+// Save writes a snapshot. The history before it is then no longer needed for
+// recovery.
+func (k *Keeper) Save() error {
+	// The sequence is read first: what happens meanwhile may be in the snapshot,
+	// and is replayed over it in any case.
+	at := k.clock.Now()
+	h := head{Seq: k.ledger.LastSeq(), Revision: max(at.Wall, k.store.HighestRevision())}
+	write := k.store.Ephemeral()
+	err := store.WriteFile(k.path, func(w io.Writer) error {
+		frames, err := store.NewWriter(w, snapshotKind)
+		if err != nil {
+			return err
+		}
+		first, err := json.Marshal(h)
+		if err != nil {
+			return err
+		}
+		if err := frames.WriteFrames(first); err != nil {
+			return err
+		}
+		buf := bufio.NewWriterSize(frameWriter{frames}, frameBytes)
+		if err := errors.Join(write(buf), buf.Flush()); err != nil {
+			return err
+		}
+		return frames.Finish()
+	})
+	if err != nil {
+		return err
+	}
+	k.written.Store(at.Wall)
+	k.ledger.SetRecoveryFloor(h.Seq)
+	return nil
+}
+
+// frameBytes is how much of a snapshot goes into one frame.
+const frameBytes = 64 << 10
+
+// frameWriter writes each chunk as a frame.
+type frameWriter struct{ frames *store.Writer }
+
+func (w frameWriter) Write(p []byte) (int, error) {
+	if err := w.frames.WriteFrames(p); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// read reads the snapshot file; without one it is empty.
+func (k *Keeper) read() (*snapshot, error) {
+	f, err := os.Open(k.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &snapshot{instances: &registry.Snapshot{}}, nil
+	}
+	if err != nil {
+		return nil, store.Explain("open", k.path, err)
+	}
+	defer f.Close()
+	snap, err := decode(f)
+	if err != nil {
+		return nil, fmt.Errorf("snapshot of ephemeral instances %s: %w; move the file away to start without it", k.path, err)
+	}
+	return snap, nil
+}
+
+func decode(r io.Reader) (*snapshot, error) {
+	frames, err := store.NewReader(r, snapshotKind)
+	if err != nil {
+		return nil, err
+	}
+	first, err := frames.Next()
+	if err != nil {
+		return nil, err
+	}
+	var snap snapshot
+	if err := json.Unmarshal(first, &snap.head); err != nil {
+		return nil, fmt.Errorf("its head is no JSON object: %w", err)
+	}
+	snap.instances, err = registry.ReadSnapshot(&frameReader{frames: frames})
+	if err != nil {
+		return nil, err
+	}
+	return &snap, nil
+}
+
+// frameReader reads the payloads of frames as one stream.
+type frameReader struct {
+	frames *store.Reader
+	rest   []byte
+}
+
+func (r *frameReader) Read(p []byte) (int, error) {
+	for len(r.rest) == 0 {
+		next, err := r.frames.Next()
+		if err != nil {
+			return 0, err
+		}
+		r.rest = next
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}

@@ -1,0 +1,53 @@
+package recovery
+
+import (
+	"github.com/rollcall-registry/rollcall/internal/ledger"
+	"github.com/rollcall-registry/rollcall/internal/registry"
+)
+
+// replayer repeats the history of ephemeral instances on a store.
+type replayer struct {
+	store   *registry.Store
+	meta    registry.Meta
+	clients map[registry.ClientID]bool
+}
+
+// open makes a remembered connection known, so that it can own instances.
+func (r *replayer) open(id registry.ClientID) {
+	if !r.clients[id] {
+		r.clients[id] = true
+		r.store.OpenClient(id)
+	}
+}
+
+// apply repeats one record. Durable owners are skipped: the durable log has
+// brought them back.
+func (r *replayer) apply(rec *ledger.Record) error {
+	e := &rec.Event
+	if e.Instance == nil || e.Owner.Kind == registry.OwnerDurable {
+		return nil
+	}
+	var cmd registry.Command
+	switch e.Kind {
+	case registry.InstanceRegistered, registry.InstanceUpdated, registry.OwnerAdded:
+		if e.Owner.Client != "" {
+			r.open(e.Owner.Client)
+		}
+		cmd = &registry.Register{
+			Meta: r.meta, Service: e.Service, Owner: e.Owner, Instance: *e.Instance, TakeHealth: true,
+		}
+	case registry.InstanceRemoved, registry.OwnerRemoved:
+		cmd = &registry.Deregister{Meta: r.meta, Service: e.Service, Owner: e.Owner, Instance: e.Instance.Key()}
+	case registry.InstanceHealthy, registry.InstanceUnhealthy:
+		cmd = &registry.SetHealth{
+			Meta: r.meta, Service: e.Service, Instance: e.Instance.Key(),
+			Healthy: e.Kind == registry.InstanceHealthy, Kind: e.Owner.Kind,
+		}
+	default:
+		return nil
+	}
+	// A refusal says that the service or connection is gone again: later records
+	// tell how.
+	_, _ = r.store.Apply(cmd)
+	return nil
+}
