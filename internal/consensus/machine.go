@@ -1,0 +1,76 @@
+package consensus
+
+import (
+	"io"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hashicorp/raft"
+)
+
+// machine puts an [FSM] behind the library's interface.
+type machine struct {
+	applied atomic.Uint64 // index of the last entry that the FSM holds
+
+	mu         sync.Mutex // one caller of fsm at a time: the library's goroutine, or a backup
+	fsm        FSM
+	term       uint64 // of the last entry that the FSM holds
+	restoreErr error  // the last failed Restore; the library keeps it to itself
+}
+
+// Apply implements [raft.FSM].
+func (m *machine) Apply(entry *raft.Log) any {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	answer := m.fsm.Apply(entry.Data, entry.Index)
+	m.term = entry.Term
+	m.applied.Store(entry.Index)
+	return answer
+}
+
+// Snapshot implements [raft.FSM].
+func (m *machine) Snapshot() (raft.FSMSnapshot, error) {
+	write, _, err := m.capture()
+	if err != nil {
+		return nil, err
+	}
+	return captured(write), nil
+}
+
+// capture takes the state and says up to where it goes.
+func (m *machine) capture() (write func(io.Writer) error, at BackupInfo, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	write, err = m.fsm.Snapshot()
+	return write, BackupInfo{Index: m.applied.Load(), Term: m.term}, err
+}
+
+// Restore implements [raft.FSM].
+func (m *machine) Restore(r io.ReadCloser) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	install, err := m.fsm.Restore(r)
+	m.restoreErr = err
+	if err != nil {
+		return err
+	}
+	install()
+	return nil
+}
+
+// try reads a snapshot as Restore would, and leaves the state alone.
+func (m *machine) try(r io.Reader) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, err := m.fsm.Restore(r)
+	return err
+}
+
+// captured is a state on its way to the disk.
+type captured func(io.Writer) error
+
+// Persist implements [raft.FSMSnapshot]. The library closes or cancels sink.
+func (c captured) Persist(sink raft.SnapshotSink) error { return c(sink) }
+
+// Release implements [raft.FSMSnapshot].
+func (captured) Release() {}
