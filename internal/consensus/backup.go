@@ -2,8 +2,6 @@ package consensus
 
 import (
 	"bufio"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,12 +12,9 @@ import (
 	"github.com/rollcall-registry/rollcall/internal/store"
 )
 
-// backupKind is the head of a backup. Version 1: the first frame is a
-// [BackupInfo] in JSON, the others are the state in order.
+// backupKind is what a backup is called in its header. In version 1 the head is
+// a [BackupInfo] and the body is what [FSM].Snapshot wrote.
 var backupKind = store.Kind{Name: "backup", Version: 1}
-
-// backupChunk is the usual size of a frame of state, in bytes.
-const backupChunk = 64 << 10
 
 // BackupInfo describes a backup.
 type BackupInfo struct {
@@ -44,46 +39,10 @@ func (l *Log) Backup(w io.Writer) (BackupInfo, error) {
 		return BackupInfo{}, fmt.Errorf("capture the state: %w", err)
 	}
 	info.ID, info.Time = l.cfg.ID, time.Now().UTC()
-	if err := writeBackup(w, info, write); err != nil {
+	if err := store.WriteStream(w, backupKind, info, write); err != nil {
 		return BackupInfo{}, fmt.Errorf("write backup: %w", err)
 	}
 	return info, nil
-}
-
-func writeBackup(w io.Writer, info BackupInfo, write func(io.Writer) error) error {
-	frames, err := store.NewWriter(w, backupKind)
-	if err != nil {
-		return err
-	}
-	head, err := json.Marshal(info)
-	if err != nil {
-		return err
-	}
-	if err := frames.WriteFrames(head); err != nil {
-		return err
-	}
-	buf := bufio.NewWriterSize(frameWriter{frames}, backupChunk)
-	if err := write(buf); err != nil {
-		return err
-	}
-	if err := buf.Flush(); err != nil {
-		return err
-	}
-	return frames.Finish()
-}
-
-// frameWriter makes one frame of each write.
-type frameWriter struct{ frames *store.Writer }
-
-func (f frameWriter) Write(p []byte) (int, error) {
-	for rest := p; len(rest) > 0; {
-		n := min(len(rest), store.MaxFrame)
-		if err := f.frames.WriteFrames(rest[:n]); err != nil {
-			return len(p) - len(rest), err
-		}
-		rest = rest[n:]
-	}
-	return len(p), nil
 }
 
 // Restore puts the state of a backup in the place of the present one, durably.
@@ -135,31 +94,10 @@ func (l *Log) replace(n *node, spool *os.File, info BackupInfo, size int64) erro
 // readBackup verifies the backup in r and writes its state to w. It returns
 // the number of bytes of state.
 func readBackup(r io.Reader, w io.Writer) (info BackupInfo, size int64, err error) {
-	frames, err := store.NewReader(r, backupKind)
+	body, err := store.ReadStream(r, backupKind, &info)
 	if err != nil {
 		return info, 0, err
 	}
-	head, err := frames.Next()
-	if errors.Is(err, io.EOF) {
-		return info, 0, errors.New("it is empty")
-	}
-	if err != nil {
-		return info, 0, err
-	}
-	if err := json.Unmarshal(head, &info); err != nil {
-		return info, 0, fmt.Errorf("its description: %w", err)
-	}
-	for {
-		chunk, err := frames.Next()
-		if errors.Is(err, io.EOF) {
-			return info, size, nil
-		}
-		if err != nil {
-			return info, size, err
-		}
-		if _, err := w.Write(chunk); err != nil {
-			return info, size, err
-		}
-		size += int64(len(chunk))
-	}
+	size, err = io.Copy(w, body)
+	return info, size, err
 }

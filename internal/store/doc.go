@@ -1,11 +1,11 @@
 // Package store owns the data directory: its lock, its format version and
 // migrations, and the small file primitives that the durable parts share
-// (atomic replacement, checksummed frames, append-only journals, free space,
-// errors that tell an operator what to do).
+// (atomic replacement, checksummed streams, free space, errors that tell an
+// operator what to do).
 //
 // It knows nothing about what the files mean. Package consensus keeps the
-// replicated log below [Dir.Path]; other parts keep their journals and
-// snapshots beside it.
+// replicated log below [Dir.Path]; other parts keep theirs
+// beside it.
 //
 // The layout of format 1:
 //
@@ -14,5 +14,5 @@
 //	before-format-N/  the untouched copy made before a migration to format N
 //	…                 everything else belongs to the part that made it
 //
-// [Dir] is safe for concurrent use. [Writer], [Reader] and [Journal] are not.
+// [Dir] is safe for concurrent use. [Writer] and [Reader] are not.
 package store

@@ -18,8 +18,8 @@ import (
 // Numbers are little-endian. Every checksum is CRC32C and continues the one
 // before it (the header's, then head, body, head, body …), so that a frame
 // that was changed, left out, repeated or moved is noticed, and the end mark
-// vouches for all of the stream. The head has a checksum of its own because a
-// damaged length must not pass for a torn tail.
+// vouches for all of the stream. The head has a checksum of its own so that a
+// damaged length is not taken for a stream that was cut.
 const (
 	frameMagic  = "RLCL"
 	frameLayout = 1
@@ -33,8 +33,7 @@ const (
 )
 
 var (
-	// ErrUnfinished is returned by [Reader.Next] when the stream ends without
-	// its end mark: between two frames, or inside the last one.
+	// ErrUnfinished is returned when a stream ends without its end mark.
 	ErrUnfinished = errors.New("the stream ends before its end mark")
 	// ErrFrameSize is returned by [Writer.Write] for a payload above [MaxFrame].
 	ErrFrameSize = fmt.Errorf("a frame holds at most %d bytes", MaxFrame)
@@ -134,7 +133,7 @@ func appendFrame(b []byte, crc uint32, payload []byte) ([]byte, uint32) {
 type Reader struct {
 	r       *bufio.Reader
 	version uint16
-	offset  int64  // end of the last good header or frame
+	offset  int64  // where the next frame begins
 	crc     uint32 // the checksum there
 	buf     []byte // the payload, reused
 	err     error  // sticky
@@ -183,14 +182,9 @@ func headerError(err error) error {
 // Version returns the version that the stream's header names.
 func (r *Reader) Version() uint16 { return r.version }
 
-// Offset returns how many bytes of the stream are known to be good: up to the
-// end of the header or of the last frame that Next returned.
-func (r *Reader) Offset() int64 { return r.offset }
-
 // Next returns the payload of the next frame, valid until the next call. It
-// returns [io.EOF] after the end mark, [ErrUnfinished] when the stream just
-// stops, as after a crash (what follows [Reader.Offset] is then the torn tail),
-// a [*DamageError] when its bytes were changed, and the error of the
+// returns [io.EOF] after the end mark, [ErrUnfinished] when the stream stops
+// before it, a [*DamageError] when its bytes were changed, and the error of the
 // underlying reader. Every error is final.
 func (r *Reader) Next() ([]byte, error) {
 	if r.err != nil {
@@ -209,7 +203,7 @@ func (r *Reader) next() ([]byte, error) {
 	n := binary.LittleEndian.Uint32(head)
 	crc := castagnoli(r.crc, head[:4])
 	if crc != binary.LittleEndian.Uint32(head[4:]) {
-		return nil, r.damageUnlessTail("the checksum of a frame's head is wrong")
+		return nil, r.damage("the checksum of a frame's head is wrong")
 	}
 	if n == endMark {
 		return nil, r.finish()
@@ -229,7 +223,7 @@ func (r *Reader) next() ([]byte, error) {
 	}
 	crc = castagnoli(crc, payload)
 	if crc != binary.LittleEndian.Uint32(head[8:]) {
-		return nil, r.damageUnlessTail("the checksum of a frame is wrong")
+		return nil, r.damage("the checksum of a frame is wrong")
 	}
 	r.crc = crc
 	r.offset += headSize + int64(n)
@@ -257,22 +251,4 @@ func (r *Reader) finish() error {
 
 func (r *Reader) damage(reason string) error {
 	return &DamageError{Offset: r.offset, Reason: reason}
-}
-
-// damageUnlessTail tells a damaged frame from a torn tail: a file system may,
-// after a power cut, show a file at its new length with zeros in place of what
-// had not been written. So a bad frame followed by nothing but zeros, or by
-// nothing, is the torn tail.
-func (r *Reader) damageUnlessTail(reason string) error {
-	for {
-		b, err := r.r.ReadByte()
-		switch {
-		case errors.Is(err, io.EOF):
-			return ErrUnfinished
-		case err != nil:
-			return err
-		case b != 0:
-			return r.damage(reason)
-		}
-	}
 }
