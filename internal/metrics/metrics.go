@@ -1,0 +1,177 @@
+// Package metrics holds the figures of one server in a registry of its own and
+// writes them in Prometheus' text form. It knows the metrics client and nothing
+// of Rollcall; the parts of the server hand their figures in. Everything is safe
+// for concurrent use.
+package metrics
+
+import (
+	"io"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/common/expfmt"
+)
+
+const namespace = "rollcall"
+
+// Metrics are the figures of one server.
+type Metrics struct {
+	registry *prometheus.Registry
+
+	requests sync.Map // requestKey to *request, so that counting a request hashes no labels
+	took     *prometheus.HistogramVec
+	answered *prometheus.CounterVec
+
+	events *prometheus.CounterVec
+	kinds  sync.Map // eventKey to prometheus.Counter
+
+	pushes      *prometheus.CounterVec
+	pushLatency *prometheus.HistogramVec
+	sendLatency *prometheus.HistogramVec
+	logWrite    prometheus.Histogram
+}
+
+// latencyBuckets reach from 50 µs, what a cached look-up takes, to 10 s.
+func latencyBuckets() []float64 {
+	return []float64{.00005, .0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
+}
+
+// New returns empty figures, with those of the Go runtime and the process.
+func New() *Metrics {
+	m := &Metrics{
+		registry: prometheus.NewRegistry(),
+		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Namespace: namespace, Name: "request_duration_seconds", Buckets: latencyBuckets(),
+			Help: "Time from a complete request to its answer, by route.",
+		}, []string{"route"}),
+		answered: counters("requests_total", "Requests answered, by route and status.", "route", "code"),
+		events:   counters("events_total", "Changes of the registry, by kind and class of cause.", "kind", "cause"),
+		pushes:   counters("pushes_total", "Pushes to subscribers, by protocol and outcome.", "protocol", "outcome"),
+		pushLatency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Namespace: namespace, Name: "push_ack_seconds", Buckets: latencyBuckets(),
+			Help: "Time from a change to the acknowledgement of its push, by protocol.",
+		}, []string{"protocol"}),
+		sendLatency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Namespace: namespace, Name: "push_send_seconds", Buckets: latencyBuckets(),
+			Help: "Time from a change to the sending of its push, by protocol.",
+		}, []string{"protocol"}),
+		logWrite: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Namespace: namespace, Name: "durable_write_seconds", Buckets: latencyBuckets(),
+			Help: "Time of one write to the durable log, the sync included.",
+		}),
+	}
+	m.registry.MustRegister(
+		m.took, m.answered, m.events, m.pushes, m.pushLatency, m.sendLatency, m.logWrite,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	)
+	return m
+}
+
+func counters(name, help string, labels ...string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
+}
+
+type requestKey struct {
+	route string
+	code  int
+}
+
+type request struct {
+	took     prometheus.Observer
+	answered prometheus.Counter
+}
+
+// Request counts one answered request. route is a label of small variety.
+func (m *Metrics) Request(route string, code int, took time.Duration) {
+	key := requestKey{route, code}
+	known, ok := m.requests.Load(key)
+	if !ok {
+		known, _ = m.requests.LoadOrStore(key, &request{
+			took: m.took.WithLabelValues(route), answered: m.answered.WithLabelValues(route, strconv.Itoa(code)),
+		})
+	}
+	r := known.(*request)
+	r.took.Observe(took.Seconds())
+	r.answered.Inc()
+}
+
+type eventKey struct{ kind, cause string }
+
+// Event counts one change.
+func (m *Metrics) Event(kind, cause string) {
+	key := eventKey{kind, cause}
+	known, ok := m.kinds.Load(key)
+	if !ok {
+		known, _ = m.kinds.LoadOrStore(key, m.events.WithLabelValues(kind, cause))
+	}
+	known.(prometheus.Counter).Inc()
+}
+
+// Push counts one push by its outcome, such as "acked" or "failed".
+func (m *Metrics) Push(protocol, outcome string) { m.pushes.WithLabelValues(protocol, outcome).Inc() }
+
+// PushAcked notes the time from a change to the acknowledgement of its push.
+func (m *Metrics) PushAcked(protocol string, took time.Duration) {
+	m.pushLatency.WithLabelValues(protocol).Observe(took.Seconds())
+}
+
+// PushSent notes the time from a change to the sending of its push.
+func (m *Metrics) PushSent(protocol string, took time.Duration) {
+	m.sendLatency.WithLabelValues(protocol).Observe(took.Seconds())
+}
+
+// DurableWrite notes one write to the durable log.
+func (m *Metrics) DurableWrite(took time.Duration) { m.logWrite.Observe(took.Seconds()) }
+
+// Label is a constant label of a gauge or counter.
+type Label struct{ Name, Value string }
+
+// Gauge adds a figure that is read when the metrics are.
+func (m *Metrics) Gauge(name, help string, read func() float64, labels ...Label) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Namespace: namespace, Name: name, Help: help, ConstLabels: constant(labels),
+	}, read))
+}
+
+// Counter adds a figure that only grows and is read when the metrics are.
+func (m *Metrics) Counter(name, help string, read func() float64, labels ...Label) {
+	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Namespace: namespace, Name: name, Help: help, ConstLabels: constant(labels),
+	}, read))
+}
+
+// Legacy adds a gauge under the name that Nacos gives it, so that existing
+// dashboards go on: nacos_monitor{module="naming",name=…}.
+func (m *Metrics) Legacy(name string, read func() float64) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "nacos_monitor", Help: "Figures under the names of Nacos.",
+		ConstLabels: prometheus.Labels{"module": "naming", "name": name},
+	}, read))
+}
+
+func constant(labels []Label) prometheus.Labels {
+	out := prometheus.Labels{}
+	for _, l := range labels {
+		out[l.Name] = l.Value
+	}
+	return out
+}
+
+// Write writes all figures in the text form and returns its content type.
+func (m *Metrics) Write(w io.Writer) (contentType string, err error) {
+	families, err := m.registry.Gather()
+	if err != nil {
+		return "", err
+	}
+	format := expfmt.NewFormat(expfmt.TypeTextPlain)
+	enc := expfmt.NewEncoder(w, format)
+	for _, f := range families {
+		if err := enc.Encode(f); err != nil {
+			return "", err
+		}
+	}
+	return string(format), nil
+}
