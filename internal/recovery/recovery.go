@@ -5,9 +5,7 @@
 package recovery
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -175,24 +173,9 @@ func (k *Keeper) Save() error {
 	// and is replayed over it in any case.
 	at := k.clock.Now()
 	h := head{Seq: k.ledger.LastSeq(), Revision: max(at.Wall, k.store.HighestRevision())}
-	write := k.store.Ephemeral()
+	instances := k.store.Ephemeral()
 	err := store.WriteFile(k.path, func(w io.Writer) error {
-		frames, err := store.NewWriter(w, snapshotKind)
-		if err != nil {
-			return err
-		}
-		first, err := json.Marshal(h)
-		if err != nil {
-			return err
-		}
-		if err := frames.WriteFrames(first); err != nil {
-			return err
-		}
-		buf := bufio.NewWriterSize(frameWriter{frames}, frameBytes)
-		if err := errors.Join(write(buf), buf.Flush()); err != nil {
-			return err
-		}
-		return frames.Finish()
+		return store.WriteStream(w, snapshotKind, h, instances)
 	})
 	if err != nil {
 		return err
@@ -200,19 +183,6 @@ func (k *Keeper) Save() error {
 	k.written.Store(at.Wall)
 	k.ledger.SetRecoveryFloor(h.Seq)
 	return nil
-}
-
-// frameBytes is how much of a snapshot goes into one frame.
-const frameBytes = 64 << 10
-
-// frameWriter writes each chunk as a frame.
-type frameWriter struct{ frames *store.Writer }
-
-func (w frameWriter) Write(p []byte) (int, error) {
-	if err := w.frames.WriteFrames(p); err != nil {
-		return 0, err
-	}
-	return len(p), nil
 }
 
 // read reads the snapshot file; without one it is empty.
@@ -233,40 +203,14 @@ func (k *Keeper) read() (*snapshot, error) {
 }
 
 func decode(r io.Reader) (*snapshot, error) {
-	frames, err := store.NewReader(r, snapshotKind)
-	if err != nil {
-		return nil, err
-	}
-	first, err := frames.Next()
-	if err != nil {
-		return nil, err
-	}
 	var snap snapshot
-	if err := json.Unmarshal(first, &snap.head); err != nil {
-		return nil, fmt.Errorf("its head is no JSON object: %w", err)
+	body, err := store.ReadStream(r, snapshotKind, &snap.head)
+	if err != nil {
+		return nil, err
 	}
-	snap.instances, err = registry.ReadSnapshot(&frameReader{frames: frames})
+	snap.instances, err = registry.ReadSnapshot(body)
 	if err != nil {
 		return nil, err
 	}
 	return &snap, nil
-}
-
-// frameReader reads the payloads of frames as one stream.
-type frameReader struct {
-	frames *store.Reader
-	rest   []byte
-}
-
-func (r *frameReader) Read(p []byte) (int, error) {
-	for len(r.rest) == 0 {
-		next, err := r.frames.Next()
-		if err != nil {
-			return 0, err
-		}
-		r.rest = next
-	}
-	n := copy(p, r.rest)
-	r.rest = r.rest[n:]
-	return n, nil
 }
