@@ -88,6 +88,9 @@ type app struct {
 	started bool // whether a command began: what fails before that is misuse
 }
 
+// helpWidth is where help wraps its lines, in columns.
+const helpWidth = 110
+
 const (
 	serverGroup = "server"
 	clientGroup = "client"
@@ -106,6 +109,7 @@ Exit codes: 0 done, 1 failed, 2 misuse (a bad flag, command or setting).`,
 			a.started = true
 		},
 	}
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages ", fmt.Sprintf(".FlagUsagesWrapped %d ", helpWidth)))
 	root.SetArgs(a.process.Args)
 	root.SetIn(a.process.Stdin)
 	root.SetOut(a.process.Stdout)

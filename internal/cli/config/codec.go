@@ -15,6 +15,7 @@ import (
 // A codec reads and writes the values of one setting as text.
 type codec struct {
 	placeholder string
+	words       []string // all that set takes, if they are few
 	list        bool
 	// set parses texts into v. Only a list takes more than one text.
 	// The error says what is wrong and what to write instead, without the value.
@@ -26,6 +27,7 @@ type codec struct {
 // scalar is a codec for one value.
 type scalar struct {
 	placeholder string
+	words       []string
 	parse       func(v reflect.Value, text string) error
 	format      func(v reflect.Value) string
 }
@@ -42,6 +44,7 @@ func codecOf(t reflect.Type, tag reflect.StructTag) (codec, error) {
 func single(one scalar) codec {
 	return codec{
 		placeholder: one.placeholder,
+		words:       one.words,
 		set: func(v reflect.Value, texts []string) error {
 			if len(texts) != 1 {
 				return errors.New("takes one value, not a list")
@@ -60,6 +63,7 @@ func single(one scalar) codec {
 func listOf(t reflect.Type, one scalar) codec {
 	return codec{
 		placeholder: one.placeholder,
+		words:       one.words,
 		list:        true,
 		set: func(v reflect.Value, texts []string) error {
 			list := reflect.MakeSlice(t, len(texts), len(texts))
@@ -119,6 +123,7 @@ func texts() scalar {
 func words(allowed []string) scalar {
 	return scalar{
 		placeholder: strings.Join(allowed, "|"),
+		words:       allowed,
 		parse: func(v reflect.Value, text string) error {
 			if !slices.Contains(allowed, text) {
 				return fmt.Errorf("is not one of its words; write %s", strings.Join(allowed, " or "))
@@ -133,6 +138,7 @@ func words(allowed []string) scalar {
 func switches() scalar {
 	return scalar{
 		placeholder: "on|off",
+		words:       []string{"on", "off"},
 		parse: func(v reflect.Value, text string) error {
 			switch text {
 			case "on", "true", "yes":

@@ -41,16 +41,17 @@ const EnvPrefix = "ROLLCALL_"
 
 // A Setting is one value that an operator can choose.
 type Setting struct {
-	Key     string // in YAML, such as push.min-window
-	Flag    string // without dashes, such as push-min-window
-	Env     string // such as ROLLCALL_PUSH_MIN_WINDOW
-	Help    string // one or more sentences
-	Value   string // what stands for the value in help, such as duration or on|off
-	Default string // as an operator would write it; empty when there is none
-	Unset   string // what an empty Default means
-	List    bool   // whether it may be given more than once
-	Bare    bool   // whether the flag may stand without a value
-	Reload  bool   // whether a running server takes over a new value
+	Key     string   // in YAML, such as push.min-window
+	Flag    string   // without dashes, such as push-min-window
+	Env     string   // such as ROLLCALL_PUSH_MIN_WINDOW
+	Help    string   // one or more sentences
+	Value   string   // what stands for the value in help, such as duration or on|off
+	Default string   // as an operator would write it; empty when there is none
+	Unset   string   // what an empty Default means
+	Words   []string // all values there are; empty when there are many
+	List    bool     // whether it may be given more than once
+	Bare    bool     // whether the flag may stand without a value
+	Reload  bool     // whether a running server takes over a new value
 
 	index []int // of the field, from the root struct
 	codec codec
@@ -157,6 +158,7 @@ func newSetting(key string, field reflect.StructField, value reflect.Value) (*Se
 		Value:   placeholder,
 		Default: strings.Join(c.format(value), ","),
 		Unset:   field.Tag.Get("unset"),
+		Words:   c.words,
 		List:    c.list,
 		Bare:    field.Tag.Get("bare") == "true" && field.Type.Kind() == reflect.Bool,
 		Reload:  field.Tag.Get("reload") == "true",
