@@ -39,8 +39,10 @@ type conn struct {
 	fd      int
 	fillErr error
 
+	now      time.Time // of the last step; reading the clock anew is worth avoiding
 	started  time.Time // first byte of the request
 	received time.Time // request complete
+	waited   bool      // a read since started has waited
 
 	// Deadlines: limit is when a read that waits must end, armed and armedWrite
 	// what the socket was last told.
@@ -56,7 +58,7 @@ const (
 )
 
 func newConn(s *Server, nc net.Conn, peer netip.AddrPort, prefix []byte) *conn {
-	c := &conn{server: s, nc: nc, peer: peer, prefix: prefix}
+	c := &conn{server: s, nc: nc, peer: peer, prefix: prefix, now: time.Now()}
 	c.raw = rawConn(nc)
 	if c.raw != nil {
 		c.tryFill = c.fillOrWait
@@ -89,7 +91,7 @@ func (c *conn) serve() {
 // is one. Until then the connection holds no memory of the pools.
 func (c *conn) await() bool {
 	if c.reader != nil && c.reader.Buffered() > 0 { // pipelined
-		c.started = time.Now()
+		c.started = c.now
 		return !c.stopping()
 	}
 	if c.flush() != nil {
@@ -102,7 +104,8 @@ func (c *conn) await() bool {
 	if c.fill() != nil || !c.state.CompareAndSwap(connIdle, connBusy) {
 		return false
 	}
-	c.started = time.Now()
+	c.now = time.Now()
+	c.started = c.now
 	c.x = c.server.exchanges.Get().(*Exchange)
 	c.x.conn = c
 	return true
@@ -136,7 +139,7 @@ func (c *conn) releaseReader() {
 // fill waits for the first byte of a request and reads what is there into a
 // reader of the pool.
 func (c *conn) fill() error {
-	c.limit = time.Now().Add(c.server.cfg.IdleTimeout)
+	c.limit = c.now.Add(c.server.cfg.IdleTimeout)
 	if c.raw == nil || len(c.prefix) > 0 {
 		c.takeReader()
 		_, err := c.reader.Peek(1)
@@ -207,6 +210,7 @@ func (c *conn) Read(p []byte) (int, error) {
 			return 0, err
 		}
 	}
+	c.waited = true
 	return c.nc.Read(p)
 }
 
@@ -231,9 +235,8 @@ func (c *conn) runAfter() {
 
 // write writes head, and then body if it is not empty, within the write timeout.
 func (c *conn) write(head, body []byte) error {
-	now, timeout := time.Now(), c.server.cfg.WriteTimeout
-	if c.armedWrite.Before(now.Add(timeout / 2)) {
-		c.armedWrite = now.Add(timeout)
+	if timeout := c.server.cfg.WriteTimeout; c.armedWrite.Before(c.now.Add(timeout / 2)) {
+		c.armedWrite = c.now.Add(timeout)
 		if err := c.nc.SetWriteDeadline(c.armedWrite); err != nil {
 			return err
 		}
@@ -252,13 +255,17 @@ func (c *conn) write(head, body []byte) error {
 func (c *conn) serveRequest() (goOn bool) {
 	x := c.x
 	x.reset()
+	c.waited = false
 	if f := c.readRequest(); f != nil {
 		return c.refuseRequest(f)
 	}
 	if c.reader.Buffered() == 0 {
 		c.releaseReader()
 	}
-	c.received = time.Now()
+	if c.waited {
+		c.now = time.Now()
+	}
+	c.received = c.now
 	c.dispatch()
 	return c.finish()
 }
@@ -287,11 +294,11 @@ func (c *conn) finish() (goOn bool) {
 	if x.answer.status == 0 {
 		x.answer.status = 200
 	}
-	now := time.Now()
-	c.observe(x.route, now.Sub(c.received))
+	c.now = time.Now()
+	c.observe(x.route, c.now.Sub(c.received))
 	goOn = !x.answer.close && !closesConnection(x.answer.status) && !x.wantsClose() && !c.stopping()
 	x.compress()
-	return c.render(now, goOn) == nil && goOn
+	return c.render(goOn) == nil && goOn
 }
 
 func (c *conn) observe(route *Route, took time.Duration) {
@@ -309,9 +316,9 @@ const (
 )
 
 // render puts the answer into x.out, and writes that out if it has grown large.
-func (c *conn) render(now time.Time, keepAlive bool) error {
+func (c *conn) render(keepAlive bool) error {
 	x := c.x
-	x.out = x.appendHead(x.out, now, keepAlive)
+	x.out = x.appendHead(x.out, c.now, keepAlive)
 	body := x.answer.body
 	if !x.hasBody() {
 		body = nil
@@ -355,10 +362,11 @@ func (c *conn) refuseRequest(f *requestFault) (goOn bool) {
 	if f.status == 0 {
 		return false
 	}
+	c.now = time.Now()
 	c.x.Page(f.status, f.message)
-	c.observe(&unreadable, time.Since(c.started))
-	if c.render(time.Now(), false) == nil && c.flush() == nil {
-		_ = c.nc.SetReadDeadline(time.Now().Add(lingerTime))
+	c.observe(&unreadable, c.now.Sub(c.started))
+	if c.render(false) == nil && c.flush() == nil {
+		_ = c.nc.SetReadDeadline(c.now.Add(lingerTime))
 		linger(c.nc)
 	}
 	return false

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"strings"
 	"unicode/utf8"
 	"unsafe"
 
@@ -92,6 +93,9 @@ var unhex = func() (table [256]int8) {
 // charset returns the encoding of that name, or nil for UTF-8 and for a name
 // that is not known.
 func charset(name string) encoding.Encoding {
+	if strings.EqualFold(name, "utf-8") { // what every Java client sends
+		return nil
+	}
 	enc, err := htmlindex.Get(name)
 	if err != nil {
 		return nil

@@ -63,25 +63,55 @@ func (c *conn) readHead() *requestFault {
 		return f
 	}
 	limit := c.server.cfg.MaxHeaderBytes
-	seen := 0
-	for {
+	for scan := (headScan{}); ; {
 		head := buffered(c.reader)
-		end := headEnd(head, seen)
-		if end > limit || end < 0 && len(head) > limit {
+		complete := scan.lines(head)
+		if scan.next > limit || !complete && len(head) > limit {
 			return refused(431, "the request line and headers are larger than the server takes")
 		}
-		if end >= 0 {
-			return c.parseHead(head[:end])
+		if scan.odd {
+			return refused(400, "a header line is malformed")
 		}
-		seen = len(head)
-		if seen == c.reader.Size() {
+		if complete {
+			return c.parseHead()
+		}
+		if len(head) == c.reader.Size() {
 			c.growReader()
 		}
-		if _, err := c.reader.Peek(seen + 1); err != nil {
+		if _, err := c.reader.Peek(len(head) + 1); err != nil {
 			return readFault(err)
 		}
 	}
 }
+
+// headScan looks for the end of a head, each byte once however it arrives.
+type headScan struct {
+	next int  // where the first line that is not complete begins
+	odd  bool // a line is folded, or has a blank before the colon: some proxies read such lines in another way
+}
+
+// lines goes over the lines of head that have become complete, and reports
+// whether the empty one that ends the head is among them.
+func (s *headScan) lines(head []byte) (complete bool) {
+	for {
+		n := bytes.IndexByte(head[s.next:], '\n')
+		if n < 0 {
+			return false
+		}
+		line := head[s.next : s.next+n]
+		if n == 0 || n == 1 && line[0] == '\r' {
+			s.next += n + 1
+			return true
+		}
+		if s.next > 0 { // the first is the request line
+			colon := bytes.IndexByte(line, ':')
+			s.odd = s.odd || blankByte(line[0]) || colon > 0 && blankByte(line[colon-1])
+		}
+		s.next += n + 1
+	}
+}
+
+func blankByte(c byte) bool { return c == ' ' || c == '\t' }
 
 // skipEmptyLines drops line ends before a request line, as RFC 9112 2.2 asks.
 func (c *conn) skipEmptyLines() *requestFault {
@@ -107,23 +137,6 @@ func buffered(r *bufio.Reader) []byte {
 	return b
 }
 
-// headEnd returns the length of the head with the empty line that ends it, or -1.
-// The first seen bytes hold no such end.
-func headEnd(b []byte, seen int) int {
-	for i := max(seen-3, 0); ; {
-		n := bytes.IndexByte(b[i:], '\n')
-		if n < 0 {
-			return -1
-		}
-		i += n + 1
-		if rest := b[i:]; len(rest) > 0 && rest[0] == '\n' {
-			return i + 1
-		} else if len(rest) > 1 && rest[0] == '\r' && rest[1] == '\n' {
-			return i + 2
-		}
-	}
-}
-
 // growReader moves to a reader that holds the largest head.
 func (c *conn) growReader() {
 	large := c.server.largeReaders.Get().(*bufio.Reader)
@@ -133,14 +146,8 @@ func (c *conn) growReader() {
 	c.reader = large
 }
 
-// parseHead parses a complete head, after refusing what proxies in front might
-// read in another way: blanks before a colon, folded lines, and two lengths.
-func (c *conn) parseHead(head []byte) *requestFault {
-	for _, odd := range oddHeads {
-		if bytes.Contains(head, odd) && !harmless(head) {
-			return refused(400, "a header line is malformed")
-		}
-	}
+// parseHead parses a complete head.
+func (c *conn) parseHead() *requestFault {
 	h := &c.x.head
 	switch err := h.Read(c.reader); {
 	case err == nil:
@@ -153,22 +160,6 @@ func (c *conn) parseHead(head []byte) *requestFault {
 		return refused(400, "there are both Content-Length and Transfer-Encoding")
 	}
 	return nil
-}
-
-var oddHeads = [...][]byte{[]byte(" :"), []byte("\t:"), []byte("\n "), []byte("\n\t")}
-
-// harmless reports whether the odd bytes of a head stand in values only.
-func harmless(head []byte) bool {
-	_, lines, _ := bytes.Cut(head, []byte{'\n'})
-	for line := range bytes.Lines(lines) {
-		if line[0] == ' ' || line[0] == '\t' {
-			return false
-		}
-		if name, _, ok := bytes.Cut(line, []byte{':'}); ok && len(name) > 0 && (name[len(name)-1] == ' ' || name[len(name)-1] == '\t') {
-			return false
-		}
-	}
-	return true
 }
 
 func hasContentLength(headers []byte) bool {
