@@ -56,7 +56,7 @@ func check(path string, steps migrations) (Report, error) {
 }
 
 // checkCreatable tells whether the absent directory at path could be created:
-// its nearest ancestor must be a directory that this process may write to.
+// this process must be able to write to its nearest ancestor.
 func checkCreatable(path string) error {
 	parent, err := filepath.Abs(path)
 	if err != nil {
@@ -64,12 +64,9 @@ func checkCreatable(path string) error {
 	}
 	for {
 		parent = filepath.Dir(parent)
-		info, err := os.Stat(parent)
+		_, err := os.Stat(parent)
 		if errors.Is(err, os.ErrNotExist) {
 			continue // ends at the root, which exists
-		}
-		if err == nil && !info.IsDir() {
-			return fmt.Errorf("create data directory %s: %s is a file: choose another path", path, parent)
 		}
 		if err == nil {
 			err = writable(parent)
