@@ -193,14 +193,41 @@ func (s *Store) FindSubscribers(match func(ServiceKey) bool) []*Subscriber {
 	return list
 }
 
+// Subscriber returns a subscriber of a service, nil when there is none of that
+// key.
+func (s *Store) Subscriber(service ServiceKey, key SubscriberKey) *Subscriber {
+	sh := s.shard(service)
+	sh.mu.RLock()
+	defer sh.mu.RUnlock()
+	return sh.subs[service][key]
+}
+
+// sortSubscribers compares part by part, without cmp.Or: a push sorts the
+// subscribers of its service, and they differ in the first part looked at.
 func sortSubscribers(list []*Subscriber) {
 	slices.SortFunc(list, func(a, b *Subscriber) int {
+		if c := a.Service.compare(b.Service); c != 0 {
+			return c
+		}
+		if c := a.Addr.Compare(b.Addr); c != 0 {
+			return c
+		}
 		return cmp.Or(
-			strings.Compare(a.Service.String(), b.Service.String()), a.Addr.Compare(b.Addr),
 			strings.Compare(string(a.Client), string(b.Client)),
 			strings.Compare(a.Agent, b.Agent), strings.Compare(a.Clusters, b.Clusters),
 		)
 	})
+}
+
+// compare orders services by namespace, group and name.
+func (k ServiceKey) compare(o ServiceKey) int {
+	if k == o {
+		return 0
+	}
+	return cmp.Or(
+		strings.Compare(k.Namespace, o.Namespace),
+		strings.Compare(k.Group, o.Group), strings.Compare(k.Name, o.Name),
+	)
 }
 
 func (s *Subscriber) describe() string {
