@@ -206,8 +206,11 @@ func (s *Store) Subscriber(service ServiceKey, key SubscriberKey) *Subscriber {
 // subscribers of its service, and they differ in the first part looked at.
 func sortSubscribers(list []*Subscriber) {
 	slices.SortFunc(list, func(a, b *Subscriber) int {
-		if c := a.Service.compare(b.Service); c != 0 {
-			return c
+		if a.Service != b.Service {
+			return cmp.Or(
+				strings.Compare(a.Service.Namespace, b.Service.Namespace),
+				strings.Compare(a.Service.Group, b.Service.Group), strings.Compare(a.Service.Name, b.Service.Name),
+			)
 		}
 		if c := a.Addr.Compare(b.Addr); c != 0 {
 			return c
@@ -217,17 +220,6 @@ func sortSubscribers(list []*Subscriber) {
 			strings.Compare(a.Agent, b.Agent), strings.Compare(a.Clusters, b.Clusters),
 		)
 	})
-}
-
-// compare orders services by namespace, group and name.
-func (k ServiceKey) compare(o ServiceKey) int {
-	if k == o {
-		return 0
-	}
-	return cmp.Or(
-		strings.Compare(k.Namespace, o.Namespace),
-		strings.Compare(k.Group, o.Group), strings.Compare(k.Name, o.Name),
-	)
 }
 
 func (s *Subscriber) describe() string {
