@@ -1,0 +1,75 @@
+package health
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/rollcall-registry/rollcall/internal/registry"
+)
+
+// Config sets how the server judges who is alive. Start from [DefaultConfig].
+type Config struct {
+	PauseGrace time.Duration `config:"health.pause-grace" help:"How long no lease runs out after the server itself stood still for more than a second: long enough for every client to beat once. Between 0 and 10m."`
+
+	Expire         bool    `config:"health.expire" help:"Whether instances whose beats stopped are removed after their delete timeout. When off they only become unhealthy."`
+	Brake          bool    `config:"health.brake" help:"Whether the removal of silent instances waits for one more delete timeout when many instances of one service fall silent at once."`
+	BrakeInstances int     `config:"health.brake-instances" help:"How many instances of a service must be silent for the brake to hold. At least 1."`
+	BrakeShare     float64 `config:"health.brake-share" help:"Share of a service's beating instances that must be silent for the brake to hold. Above 0, up to 1."`
+
+	ProbeConcurrency int            `config:"health.probe-concurrency" help:"Most probes of persistent instances that run at once; each holds one file descriptor. Between 1 and 4096."`
+	ProbeTimeout     time.Duration  `config:"health.probe-timeout" help:"How long a probe may take, the look-up of a host name included; a MySQL command may take twice as long on top. Between 10ms and 1m."`
+	ProbeMinInterval time.Duration  `config:"health.probe-min-interval" help:"Shortest time between two probes of one instance, whatever the switches tcpHealthParams, httpHealthParams and mysqlHealthParams say. Between 100ms and 1h."`
+	ProbeAllow       []netip.Prefix `config:"health.probe-allow" help:"Addresses that probes may connect to." unset:"all addresses"`
+	ProbeDeny        []netip.Prefix `config:"health.probe-deny" help:"Addresses that probes never connect to, even when health.probe-allow has them. An instance there keeps its health." unset:"no addresses"`
+}
+
+// DefaultConfig returns the settings of a server that was told nothing.
+func DefaultConfig() Config {
+	brake := registry.DefaultBrake()
+	return Config{
+		PauseGrace:       5 * time.Second, // the beat interval of Nacos clients
+		Expire:           true,
+		Brake:            brake.Enabled,
+		BrakeInstances:   brake.MinInstances,
+		BrakeShare:       brake.MinShare,
+		ProbeConcurrency: 128,
+		ProbeTimeout:     500 * time.Millisecond, // Nacos' connect and read timeouts
+		ProbeMinInterval: 2 * time.Second,
+	}
+}
+
+// Core sets the part of the core's settings that decides who is alive.
+func (c Config) Core(core *registry.Config) {
+	core.Expire = c.Expire
+	core.Brake = registry.Brake{Enabled: c.Brake, MinInstances: c.BrakeInstances, MinShare: c.BrakeShare}
+}
+
+// Validate reports all faults at once.
+func (c Config) Validate() error {
+	var faults []error
+	refuse := func(bad bool, format string, args ...any) {
+		if bad {
+			faults = append(faults, fmt.Errorf("health."+format, args...))
+		}
+	}
+	span := func(key string, d, least, most time.Duration) {
+		refuse(d < least || d > most, "%s: %v is not between %v and %v", key, d, least, most)
+	}
+	ranges := func(key string, list []netip.Prefix) {
+		for _, p := range list {
+			refuse(!p.IsValid(), "%s: %v is no address range", key, p)
+		}
+	}
+	span("pause-grace", c.PauseGrace, 0, 10*time.Minute)
+	refuse(c.BrakeInstances < 1, "brake-instances: %d is below 1", c.BrakeInstances)
+	refuse(!(c.BrakeShare > 0 && c.BrakeShare <= 1), "brake-share: %v is not above 0 and up to 1", c.BrakeShare)
+	refuse(c.ProbeConcurrency < 1 || c.ProbeConcurrency > 4096,
+		"probe-concurrency: %d is not between 1 and 4096", c.ProbeConcurrency)
+	span("probe-timeout", c.ProbeTimeout, 10*time.Millisecond, time.Minute)
+	span("probe-min-interval", c.ProbeMinInterval, 100*time.Millisecond, time.Hour)
+	ranges("probe-allow", c.ProbeAllow)
+	ranges("probe-deny", c.ProbeDeny)
+	return errors.Join(faults...)
+}
