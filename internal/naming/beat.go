@@ -52,5 +52,6 @@ func (c *Core) reregister(ctx context.Context, cause registry.Cause, full func()
 	if err != nil {
 		return err
 	}
+	r.Instance.Weight = registry.FitWeight(r.Instance.Weight)
 	return c.Register(ctx, cause, r)
 }

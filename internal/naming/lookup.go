@@ -2,21 +2,48 @@ package naming
 
 import (
 	"context"
+	"slices"
 
 	"github.com/rollcall-registry/rollcall/internal/registry"
 )
 
+// View returns the present view of a service, nil when there is no such service.
+// A disabled service is refused with ServiceDisabled.
+func (c *Core) View(key registry.ServiceKey) (*registry.View, error) {
+	view := c.store.View(key)
+	if view != nil && view.Info.Disabled {
+		return view, registry.Refuse(registry.ServiceDisabled, "serviceName", view.Grouped, "service is disabled now.")
+	}
+	return view, nil
+}
+
 // Lookup answers who is in a service. view is nil when there is no such service;
 // a disabled service is refused with ServiceDisabled.
 func (c *Core) Lookup(key registry.ServiceKey, q registry.Query) (view *registry.View, sel registry.Selection, err error) {
-	view = c.store.View(key)
-	if view == nil {
-		return nil, sel, nil
-	}
-	if view.Info.Disabled {
-		return view, sel, registry.Refuse(registry.ServiceDisabled, "serviceName", view.Grouped, "service is disabled now.")
+	view, err = c.View(key)
+	if view == nil || err != nil {
+		return view, sel, err
 	}
 	return view, registry.Select(view, q), nil
+}
+
+// Find returns one instance and the view that it is in, or refuses with
+// ServiceNotFound or InstanceNotFound.
+func (c *Core) Find(key registry.ServiceKey, instance registry.InstanceKey) (*registry.View, *registry.Instance, error) {
+	view := c.store.View(key)
+	if view == nil {
+		return nil, nil, registry.Refuse(registry.ServiceNotFound, "serviceName", key.Grouped(),
+			"no service %s found!", key.Grouped())
+	}
+	if i := view.Find(instance); i != nil {
+		return view, i, nil
+	}
+	inCluster := func(i *registry.Instance) bool { return i.Cluster == instance.Cluster }
+	if !slices.ContainsFunc(view.Instances, inCluster) {
+		return view, nil, registry.Refuse(registry.InstanceNotFound, "clusterName", instance.Cluster,
+			"no ips found for cluster %s in service %s", instance.Cluster, view.Grouped)
+	}
+	return view, nil, registry.Refuse(registry.InstanceNotFound, "ip", instance.IP, "no matched ip found!")
 }
 
 // Subscribe adds a subscriber, or renews one that is there.

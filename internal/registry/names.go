@@ -14,11 +14,12 @@ type Limits struct {
 	Metadata int
 }
 
-// The longest names, in characters. Source: Nacos' parameter checker.
+// The longest names, in characters. Source: Nacos' parameter checker, but for
+// groups and services: 1.x takes names of 2,000 characters and more (recorded:
+// reg-name-long), so that limit only keeps names from being a way to fill memory.
 const (
 	maxNamespace = 64
-	maxGroup     = 128
-	maxService   = 512
+	maxName      = 4096
 	maxCluster   = 64
 	maxIP        = 128
 )
@@ -26,12 +27,15 @@ const (
 // CheckServiceV1 reports whether 1.x would create the service: group@@service
 // of digits, letters and @ . : _ -, with both parts present.
 func CheckServiceV1(key ServiceKey) error {
+	if err := checkLengths(key); err != nil {
+		return err
+	}
 	grouped := key.Grouped()
 	if !only(grouped, "@.:_-") {
 		return Refuse(InvalidServiceName, "serviceName", grouped,
 			"dom name can only have these characters: 0-9a-zA-Z-._:, current: %s", grouped)
 	}
-	return checkLengths(key)
+	return nil
 }
 
 func checkLengths(key ServiceKey) error {
@@ -40,8 +44,8 @@ func checkLengths(key ServiceKey) error {
 		max          int
 	}{
 		{"namespaceId", key.Namespace, maxNamespace},
-		{"groupName", key.Group, maxGroup},
-		{"serviceName", key.Name, maxService},
+		{"groupName", key.Group, maxName},
+		{"serviceName", key.Name, maxName},
 	} {
 		if n := utf8.RuneCountInString(f.value); n > f.max {
 			return Refuse(InvalidArgument, f.param, f.value,
@@ -102,6 +106,9 @@ func ClampWeight(w float64) float64 {
 	}
 	return w
 }
+
+// FitWeight brings a weight into the range that [CheckWeight] accepts. NaN stays.
+func FitWeight(w float64) float64 { return min(max(w, 0), maxWeight) }
 
 // CheckIP refuses what can be no address or host name: blank text, white space,
 // control characters, and CJK.
