@@ -1,0 +1,86 @@
+package v1
+
+import (
+	"log/slog"
+	"net/netip"
+
+	"github.com/rollcall-registry/rollcall/internal/httpapi"
+	"github.com/rollcall-registry/rollcall/internal/naming"
+	"github.com/rollcall-registry/rollcall/internal/registry"
+)
+
+// Parts are what an [API] is made of. All are required.
+type Parts struct {
+	Core *naming.Core
+	// Encoder keeps encoded instance lists for list answers and UDP packets.
+	Encoder *naming.Encoder
+	// Push decides who is pushed to over UDP.
+	Push Admission
+	Log  *slog.Logger
+}
+
+// Admission decides which UDP subscribers packets are sent to.
+type Admission interface {
+	// Admit judges a subscriber that asks, in a request from client, for packets
+	// to target. It returns why nothing will be sent there, or "" when packets
+	// will be. It must not block. A refused subscriber is listed and polls.
+	Admit(client netip.Addr, target netip.AddrPort) (refused string)
+}
+
+// API serves the 1.x calls. Create it with [New].
+type API struct {
+	core    *naming.Core
+	encoder *naming.Encoder
+	push    Admission
+	log     *slog.Logger
+}
+
+// New returns an API over p.
+func New(p Parts) *API {
+	return &API{core: p.Core, encoder: p.Encoder, push: p.Push, log: p.Log.With("component", "http-v1")}
+}
+
+// Routes returns the routes of the API, without the context path.
+func (a *API) Routes() []httpapi.Route {
+	var routes []httpapi.Route
+	// 1.4.8 serves the instance calls below /v1/ns/api too (recorded:
+	// legacy-twins).
+	for _, base := range []string{"/v1/ns/instance", "/v1/ns/api"} {
+		routes = append(routes, a.instanceRoutes(base)...)
+	}
+	return routes
+}
+
+func (a *API) instanceRoutes(base string) []httpapi.Route {
+	read := func(path string, h httpapi.Handler) httpapi.Route {
+		return httpapi.Route{
+			Methods: []string{"GET"}, Path: base + path,
+			Resource: httpapi.Naming, Action: httpapi.Read, Handler: h,
+		}
+	}
+	write := func(method, path string, h httpapi.Handler) httpapi.Route {
+		return httpapi.Route{
+			Methods: []string{method}, Path: base + path,
+			Resource: httpapi.Naming, Action: httpapi.Write, Handler: h,
+		}
+	}
+	statuses := read("/statuses", a.instanceStatuses)
+	statuses.Resource = httpapi.Open // as in 1.4.8, which protects it not
+	return []httpapi.Route{
+		write("POST", "", a.register),
+		write("DELETE", "", a.deregister),
+		write("PUT", "", a.replace),
+		write("PATCH", "", a.patch),
+		write("PUT", "/beat", a.beat),
+		write("PUT", "/metadata/batch", a.mergeMetadata),
+		write("DELETE", "/metadata/batch", a.removeMetadata),
+		read("", a.instance),
+		read("/list", a.list),
+		statuses,
+	}
+}
+
+// cause says that a request through this API made a change.
+func cause(x *httpapi.Exchange, op string) registry.Cause {
+	return registry.Cause{Kind: registry.CauseRequest, API: "http-v1", Op: op, From: x.Client()}
+}

@@ -1,0 +1,157 @@
+package v1
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/rollcall-registry/rollcall/internal/httpapi"
+	"github.com/rollcall-registry/rollcall/internal/registry"
+)
+
+// lookup is a decoded GET /instance/list.
+type lookup struct {
+	key         registry.ServiceKey
+	clusters    string
+	healthyOnly bool
+	isCheck     bool
+	env, app    string
+	udpPort     int    // 0: polls only
+	clientIP    string // where packets are wanted
+}
+
+func lookupOf(p *httpapi.Params) (lookup, error) {
+	key, err := serviceKey(p)
+	if err != nil {
+		return lookup{}, err
+	}
+	udpPort, err := p.Int("udpPort", 0)
+	if err != nil {
+		return lookup{}, err
+	}
+	return lookup{
+		key:         key,
+		clusters:    p.Optional("clusters", ""),
+		healthyOnly: p.BoolStrict("healthyOnly", false),
+		isCheck:     p.BoolStrict("isCheck", false),
+		env:         p.Optional("env", ""),
+		app:         p.Optional("app", ""),
+		udpPort:     udpPort,
+		clientIP:    p.Optional("clientIP", ""),
+	}, nil
+}
+
+// list answers GET /instance/list: who is in a service. With a UDP port it also
+// subscribes, whether or not the service is there yet.
+func (a *API) list(x *httpapi.Exchange) {
+	q, err := lookupOf(x.Params())
+	if err != nil {
+		a.fail(x, err)
+		return
+	}
+	// The subscription comes before the look-up, so that no change falls between
+	// the two unseen.
+	cacheMillis, err := a.cacheMillis(x, &q)
+	if err != nil {
+		a.fail(x, err)
+		return
+	}
+	view, err := a.core.View(q.key)
+	if err != nil {
+		a.fail(x, err)
+		return
+	}
+	if view == nil {
+		x.Scratch = appendMissing(x.Scratch[:0], q.key, q.clusters, cacheMillis)
+		x.JSON(200, x.Scratch)
+		return
+	}
+	a.answer(x, view, &q, cacheMillis)
+}
+
+func (a *API) answer(x *httpapi.Exchange, view *registry.View, q *lookup, cacheMillis int64) {
+	f := form{grouped: x.Agent().GroupedNames(), healthyOnly: q.healthyOnly}
+	f.inClusters(view, q.clusters)
+	l := listing{
+		view: view, members: a.members(view, f), grouped: f.grouped,
+		cacheMillis: cacheMillis, clusters: q.clusters, env: q.env,
+	}
+	if q.isCheck && l.members.hosts != nil { // recorded: list-ischeck
+		x.Scratch = append(x.Scratch[:0], "{}"...)
+	} else {
+		x.Scratch = l.append(slices.Grow(x.Scratch[:0], l.size()))
+	}
+	x.JSON(200, x.Scratch)
+}
+
+// cacheMillis subscribes a client that wants packets and understands them, and
+// returns the poll period that it is told: a long one when it will be pushed to.
+func (a *API) cacheMillis(x *httpapi.Exchange, q *lookup) (int64, error) {
+	switches := a.core.Store().Switches()
+	if q.udpPort <= 0 || q.udpPort > 65535 || !switches.PushEnabled ||
+		!x.Agent().PushEligible(pushVersions(switches)) {
+		return switches.DefaultCacheMillis, nil
+	}
+	target, ok := packetTarget(x, q)
+	if !ok {
+		return switches.DefaultCacheMillis, nil
+	}
+	sub := &registry.Subscriber{
+		SubscriberKey: registry.SubscriberKey{Addr: target, Agent: agentText(x), Clusters: q.clusters},
+		Service:       q.key, Protocol: registry.ProtocolUDP, App: q.app,
+		Refused: a.push.Admit(x.Client(), target),
+	}
+	if subscriberLen(sub) > maxSubscriber {
+		return switches.DefaultCacheMillis, nil
+	}
+	if err := a.core.Subscribe(x.Context(), cause(x, "list"), sub); err != nil {
+		return 0, err
+	}
+	if sub.Refused != "" {
+		return switches.DefaultCacheMillis, nil
+	}
+	return switches.DefaultPushCacheMillis, nil
+}
+
+// maxSubscriber bounds the texts of one subscription, in bytes. No service has a
+// longer name, and no real client sends a longer agent.
+const maxSubscriber = 8 << 10
+
+func subscriberLen(s *registry.Subscriber) int {
+	return len(s.Service.Namespace) + len(s.Service.Group) + len(s.Service.Name) +
+		len(s.Clusters) + len(s.Agent) + len(s.App)
+}
+
+// packetTarget returns where a client wants its packets: at clientIP, or where
+// its request came from when it does not say. A host name is no target.
+func packetTarget(x *httpapi.Exchange, q *lookup) (target netip.AddrPort, ok bool) {
+	addr := x.Client()
+	if q.clientIP != "" {
+		var err error
+		if addr, err = netip.ParseAddr(q.clientIP); err != nil {
+			return netip.AddrPort{}, false
+		}
+	}
+	return netip.AddrPortFrom(addr.Unmap(), uint16(q.udpPort)), addr.IsValid()
+}
+
+// agentText returns the header that x.Agent was told from. Clients of 0.9 send
+// the User-Agent of their runtime and name themselves in Client-Version.
+func agentText(x *httpapi.Exchange) string {
+	text := x.UserAgent()
+	if httpapi.ParseAgent(text, "").Kind == httpapi.UnknownAgent {
+		return x.Header("Client-Version")
+	}
+	return text
+}
+
+// pushVersions reads the lowest versions that are pushed to from the switches.
+func pushVersions(s *registry.Switches) httpapi.PushVersions {
+	version := func(text string) httpapi.Version {
+		v, _ := httpapi.ParseVersion(text) // the switches hold only such versions
+		return v
+	}
+	return httpapi.PushVersions{
+		Java: version(s.PushJavaVersion), DNS: version(s.PushPythonVersion),
+		C: version(s.PushCVersion), Go: version(s.PushGoVersion), CSharp: version(s.PushCSharpVersion),
+	}
+}

@@ -1,0 +1,170 @@
+package v1
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rollcall-registry/rollcall/internal/httpapi"
+	"github.com/rollcall-registry/rollcall/internal/naming"
+	"github.com/rollcall-registry/rollcall/internal/registry"
+)
+
+// testServer is a real HTTP server over a real core, whose durable log applies
+// at once and keeps nothing.
+type testServer struct {
+	api    *API
+	store  *registry.Store
+	core   *naming.Core
+	router *httpapi.Router
+	url    string
+}
+
+// newTestServer starts a server on loopback; it ends with the test.
+func newTestServer(t testing.TB) *testServer {
+	t.Helper()
+	s := newTestAPI(t)
+	server, err := httpapi.New(httpapi.DefaultConfig(), s.router, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.url = "http://" + listener.Addr().String()
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := server.Serve(ctx, listener); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() { stop(); running.Wait() })
+	return s
+}
+
+// newTestAPI is newTestServer without a listener.
+func newTestAPI(t testing.TB) *testServer {
+	t.Helper()
+	clock := sinceStart(time.Now())
+	store := registry.NewStore(registry.DefaultConfig(), naming.Sinks{})
+	log := instantLog{naming.NewMachine(store, clock)}
+	core := naming.New(naming.DefaultConfig(), store, log, clock, slog.New(slog.DiscardHandler))
+	api := New(Parts{
+		Core: core, Encoder: naming.NewEncoder(naming.DefaultEncoderBudget),
+		Push: ownAddress{}, Log: slog.New(slog.DiscardHandler),
+	})
+	router, err := httpapi.NewRouter("/nacos", httpapi.Hooks{}, []httpapi.Group{
+		{Prefix: "/v1/ns", Strict: true, NoRoute: httpapi.NoSuchAPI, WrongMethod: httpapi.NoSuchAPI},
+		{NoRoute: httpapi.NotFound, WrongMethod: httpapi.MethodNotSupported},
+	}, api.Routes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &testServer{api: api, store: store, core: core, router: router}
+}
+
+// instantLog applies what it is given, in the form in which a real log would
+// have kept it.
+type instantLog struct{ machine *naming.Machine }
+
+func (l instantLog) Propose(_ context.Context, c registry.Command) (registry.Result, error) {
+	data, err := registry.EncodeCommand(c)
+	if err != nil {
+		return registry.Result{}, err
+	}
+	applied := l.machine.Apply(data, 0).(naming.Applied)
+	return applied.Result, applied.Err
+}
+
+type sinceStart time.Time
+
+func (s sinceStart) Now() registry.Instant {
+	now := time.Now()
+	return registry.Instant{Wall: now.UnixMilli(), Lease: now.Sub(time.Time(s))}
+}
+
+// ownAddress admits subscribers that want packets where they ask from.
+type ownAddress struct{}
+
+func (ownAddress) Admit(client netip.Addr, target netip.AddrPort) string {
+	if client != target.Addr() {
+		return "the address is not its own"
+	}
+	return ""
+}
+
+// answer is what a request got.
+type answer struct {
+	status      int
+	contentType string
+	body        string
+}
+
+// call sends a request with everything in the query. params is a query such as
+// "serviceName=a&ip=1.1.1.1", not escaped where that is not needed.
+func (s *testServer) call(t testing.TB, method, path, params string, headers ...string) answer {
+	t.Helper()
+	return s.send(t, method, path+"?"+params, "", headers...)
+}
+
+// form sends the parameters in a form body.
+func (s *testServer) form(t testing.TB, method, path, params string, headers ...string) answer {
+	t.Helper()
+	return s.send(t, method, path, params, append(headers, "Content-Type", "application/x-www-form-urlencoded")...)
+}
+
+func (s *testServer) send(t testing.TB, method, target, body string, headers ...string) answer {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, s.url+"/nacos/v1/ns"+target, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("User-Agent", "test")
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer{resp.StatusCode, resp.Header.Get("Content-Type"), string(text)}
+}
+
+// ok sends a request that must be answered "ok".
+func (s *testServer) ok(t testing.TB, method, path, params string, headers ...string) {
+	t.Helper()
+	if got := s.call(t, method, path, params, headers...); got.status != 200 || got.body != "ok" {
+		t.Fatalf("%s %s?%s: got %d %q, want 200 ok", method, path, params, got.status, got.body)
+	}
+}
+
+// key is a service in the default namespace and group.
+func key(name string) registry.ServiceKey {
+	return registry.ServiceKey{Namespace: registry.DefaultNamespace, Group: registry.DefaultGroup, Name: name}
+}
+
+// find returns an instance as readers see it, nil when it is not there.
+func (s *testServer) find(name, ip string, port int32) *registry.Instance {
+	view := s.store.View(key(name))
+	if view == nil {
+		return nil
+	}
+	return view.Find(registry.InstanceKey{IP: ip, Port: port, Cluster: registry.DefaultCluster})
+}
+
+func escape(text string) string { return url.QueryEscape(text) }
