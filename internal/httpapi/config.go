@@ -20,6 +20,9 @@ type Config struct {
 	// MaxBodyBytes limits a request body, after chunk decoding, in bytes.
 	// More is answered 413, before the body is read if its length is announced.
 	MaxBodyBytes int
+	// MaxBodyMemory limits the memory of all bodies over 64 KiB that are being
+	// received or handled at once, in bytes. A body beyond it is answered 503.
+	MaxBodyMemory int64
 
 	// HeaderTimeout is how long a request head may take from its first byte.
 	HeaderTimeout time.Duration
@@ -68,6 +71,7 @@ func DefaultConfig() Config {
 		ContextPath:    "/nacos",
 		MaxHeaderBytes: 64 << 10,
 		MaxBodyBytes:   8 << 20,
+		MaxBodyMemory:  256 << 20,
 		HeaderTimeout:  10 * time.Second,
 		BodyTimeout:    30 * time.Second,
 		WriteTimeout:   30 * time.Second,
@@ -90,6 +94,7 @@ func (c Config) Validate() error {
 	check(c.ContextPath == "" || validPath(c.ContextPath), "context path %q: want a path such as /nacos", c.ContextPath)
 	check(c.MaxHeaderBytes >= 1<<10 && c.MaxHeaderBytes <= 1<<20, "max header bytes %d: want 1024 to 1048576", c.MaxHeaderBytes)
 	check(c.MaxBodyBytes >= 1<<10 && c.MaxBodyBytes <= 1<<30, "max body bytes %d: want 1024 to 1073741824", c.MaxBodyBytes)
+	check(c.MaxBodyMemory >= int64(c.MaxBodyBytes), "max body memory %d: want at least max body bytes, %d", c.MaxBodyMemory, c.MaxBodyBytes)
 	for _, d := range []struct {
 		name  string
 		value time.Duration

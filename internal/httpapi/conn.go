@@ -43,6 +43,7 @@ type conn struct {
 	started  time.Time // first byte of the request
 	received time.Time // request complete
 	waited   bool      // a read since started has waited
+	reserved int64     // part of server.largeBody that is ours
 
 	// Deadlines: limit is when a read that waits must end, armed and armedWrite
 	// what the socket was last told.
@@ -81,9 +82,18 @@ func (c *conn) serve() {
 	defer c.release()
 	for c.await() {
 		if !c.serveRequest() {
-			_ = c.flush()
+			c.end()
 			return
 		}
+	}
+}
+
+// end writes what is due. A client that has sent further requests than were
+// answered is given the time to read the answers.
+func (c *conn) end() {
+	if c.flush() == nil && c.reader != nil && c.reader.Buffered() > 0 {
+		_ = c.nc.SetReadDeadline(c.now.Add(lingerTime))
+		linger(c.nc)
 	}
 }
 
@@ -114,6 +124,7 @@ func (c *conn) await() bool {
 // release gives the memory back to the pools.
 func (c *conn) release() {
 	c.releaseReader()
+	c.releaseBody()
 	if c.x != nil {
 		c.x.reset()
 		c.x.out = shrink(c.x.out)
@@ -255,6 +266,7 @@ func (c *conn) write(head, body []byte) error {
 func (c *conn) serveRequest() (goOn bool) {
 	x := c.x
 	x.reset()
+	c.releaseBody()
 	c.waited = false
 	if f := c.readRequest(); f != nil {
 		return c.refuseRequest(f)

@@ -211,7 +211,10 @@ func (c *conn) readFixed(length int) *requestFault {
 	b := c.x.body[:0]
 	for len(b) < length {
 		if len(b) == cap(b) {
-			b = growBody(b, length)
+			var f *requestFault
+			if b, f = c.growBody(b, length); f != nil {
+				return f
+			}
 		}
 		n, err := c.reader.Read(b[len(b):min(cap(b), length)])
 		b = b[:len(b)+n]
@@ -223,11 +226,35 @@ func (c *conn) readFixed(length int) *requestFault {
 	return nil
 }
 
-// growBody doubles the capacity of b, up to most.
-func growBody(b []byte, most int) []byte {
-	grown := make([]byte, len(b), min(max(2*cap(b), startBytes), most))
+// growBody doubles the capacity of b, up to most, if the memory for large bodies
+// allows.
+func (c *conn) growBody(b []byte, most int) ([]byte, *requestFault) {
+	size := min(max(2*cap(b), startBytes), most)
+	if size > keepBytes && !c.reserveBody(int64(size)) {
+		return b, refused(503, "the server has too many large request bodies in hand")
+	}
+	grown := make([]byte, len(b), size)
 	copy(grown, b)
-	return grown
+	return grown, nil
+}
+
+// reserveBody makes our part of the memory for large bodies size bytes, or
+// reports that there is not so much left.
+func (c *conn) reserveBody(size int64) bool {
+	more := size - c.reserved
+	if c.server.largeBody.Add(more) > c.server.cfg.MaxBodyMemory {
+		c.server.largeBody.Add(-more)
+		return false
+	}
+	c.reserved = size
+	return true
+}
+
+func (c *conn) releaseBody() {
+	if c.reserved > 0 {
+		c.server.largeBody.Add(-c.reserved)
+		c.reserved = 0
+	}
 }
 
 // readChunked reads a chunked body and drops its trailer.
@@ -236,7 +263,10 @@ func (c *conn) readChunked() *requestFault {
 	b, most := c.x.body[:0], c.server.cfg.MaxBodyBytes
 	for {
 		if len(b) == cap(b) {
-			b = growBody(b, most+1)
+			var f *requestFault
+			if b, f = c.growBody(b, most+1); f != nil {
+				return f
+			}
 		}
 		n, err := chunks.Read(b[len(b):cap(b)])
 		if b = b[:len(b)+n]; len(b) > most {

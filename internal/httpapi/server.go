@@ -26,6 +26,7 @@ type Server struct {
 	admission admission
 	date      atomic.Pointer[dateLine]
 	panics    atomic.Uint64 // numbers the panics of handlers
+	largeBody atomic.Int64  // memory of bodies over keepBytes, in bytes
 
 	// Memory of connections that have a request in hand.
 	exchanges    sync.Pool // *Exchange

@@ -1,0 +1,178 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/pires/go-proxyproto"
+
+	"github.com/rollcall-registry/rollcall/internal/httpapi"
+)
+
+var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("10.0.0.0/8")}
+
+func whoIs(x *httpapi.Exchange) { x.Text(200, x.Client().String()) }
+
+func TestForwardedFor(t *testing.T) {
+	trusting := httpapi.DefaultConfig()
+	trusting.TrustedProxies = loopback
+	tests := []struct {
+		header, want string
+	}{
+		{"", "127.0.0.1"},
+		{"192.0.2.7", "192.0.2.7"},
+		{"203.0.113.9, 192.0.2.7", "192.0.2.7"}, // the last one, which a trusted proxy has seen
+		{"192.0.2.7, 10.1.1.1,10.1.1.2", "192.0.2.7"},
+		{"10.1.1.1", "10.1.1.1"},
+		{"192.0.2.7:4711", "192.0.2.7"},
+		{"[2001:db8::1]:4711", "2001:db8::1"},
+		{"::ffff:192.0.2.7", "192.0.2.7"},
+		{"nonsense", "127.0.0.1"},
+		{"192.0.2.7, nonsense", "127.0.0.1"},
+		{"192.0.2.7, nonsense, 10.1.1.1", "10.1.1.1"},
+	}
+	address, strict := start(t, trusting, route("GET", "/who", whoIs)), start(t, httpapi.DefaultConfig(), route("GET", "/who", whoIs))
+	for _, tt := range tests {
+		ask := request("GET", "/who", "X-Forwarded-For: "+tt.header)
+		if got := dial(t, address).ask(ask); got.body != tt.want {
+			t.Errorf("%q: client %s, want %s", tt.header, got.body, tt.want)
+		}
+		if got := dial(t, strict).ask(ask); got.body != "127.0.0.1" {
+			t.Errorf("%q, nobody trusted: client %s", tt.header, got.body)
+		}
+	}
+}
+
+func TestProxyProtocol(t *testing.T) {
+	cfg := httpapi.DefaultConfig()
+	cfg.ProxyProtocol, cfg.TrustedProxies = true, loopback
+	address := start(t, cfg, route("GET", "/who", whoIs))
+	v2 := proxyproto.HeaderProxyFromAddrs(2, &net.TCPAddr{IP: net.ParseIP("192.0.2.8"), Port: 4711}, &net.TCPAddr{IP: net.ParseIP("127.0.0.1"), Port: 80})
+	var v2Bytes bytes.Buffer
+	if _, err := v2.WriteTo(&v2Bytes); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct{ name, header, want string }{
+		{"none", "", "127.0.0.1"},
+		{"version 1", "PROXY TCP4 192.0.2.7 127.0.0.1 4711 80\r\n", "192.0.2.7"},
+		{"version 1, IPv6", "PROXY TCP6 2001:db8::1 ::1 4711 80\r\n", "2001:db8::1"},
+		{"version 1, unknown", "PROXY UNKNOWN\r\n", "127.0.0.1"},
+		{"version 2", v2Bytes.String(), "192.0.2.8"},
+	}
+	for _, tt := range tests {
+		c := dial(t, address)
+		c.send(tt.header + request("GET", "/who"))
+		if got := c.receive("GET"); got.body != tt.want {
+			t.Errorf("%s: client %s, want %s", tt.name, got.body, tt.want)
+		}
+		if got := c.ask(request("GET", "/who")); got.body != tt.want {
+			t.Errorf("%s, second request: client %s, want %s", tt.name, got.body, tt.want)
+		}
+	}
+	c := dial(t, address)
+	c.send("PROXY TCP4 nonsense\r\n" + request("GET", "/who"))
+	if _, err := io.ReadAll(c.r); err != nil {
+		t.Logf("refused with %v", err)
+	}
+	// Not asked for: the header is a bad request.
+	c = dial(t, start(t, httpapi.DefaultConfig(), route("GET", "/who", whoIs)))
+	if got := c.ask("PROXY TCP4 192.0.2.7 127.0.0.1 4711 80\r\n" + request("GET", "/who")); got.StatusCode != 400 {
+		t.Errorf("unasked PROXY header: %d", got.StatusCode)
+	}
+}
+
+func TestTLS(t *testing.T) {
+	dir := t.TempDir()
+	certFile, keyFile := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	writeCertificate(t, certFile, keyFile, 1)
+	cert, err := httpapi.LoadCertificate(certFile, keyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := httpapi.DefaultConfig()
+	cfg.TLS = cert
+	address := start(t, cfg, route("GET", "/ok", ok))
+	serial := func() int64 {
+		t.Helper()
+		client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
+		resp, err := client.Get("https://" + address + "/ok")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = resp.Body.Close() }()
+		if body, err := io.ReadAll(resp.Body); err != nil || string(body) != "ok" {
+			t.Errorf("%q, %v", body, err)
+		}
+		return resp.TLS.PeerCertificates[0].SerialNumber.Int64()
+	}
+	if got := serial(); got != 1 {
+		t.Errorf("certificate %d, want 1", got)
+	}
+	writeCertificate(t, certFile, keyFile, 2)
+	if err := cert.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	if got := serial(); got != 2 {
+		t.Errorf("after a reload: certificate %d, want 2", got)
+	}
+	if err := os.WriteFile(certFile, []byte("nonsense"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := cert.Reload(); err == nil {
+		t.Error("a broken file is no error")
+	}
+	if got := serial(); got != 2 {
+		t.Errorf("after a failed reload: certificate %d, want 2", got)
+	}
+	// Plain text on a TLS port ends quietly.
+	c := dial(t, address)
+	c.send(request("GET", "/ok"))
+	_, _ = io.ReadAll(c.r)
+}
+
+func writeCertificate(t *testing.T, certFile, keyFile string, serial int64) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(serial),
+		Subject:      pkix.Name{CommonName: fmt.Sprint("test ", serial)},
+		NotBefore:    time.Now().Add(-time.Hour),
+		NotAfter:     time.Now().Add(time.Hour),
+		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1)},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyDER, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, block := range map[string]*pem.Block{
+		certFile: {Type: "CERTIFICATE", Bytes: der},
+		keyFile:  {Type: "EC PRIVATE KEY", Bytes: keyDER},
+	} {
+		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
