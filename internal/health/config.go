@@ -5,18 +5,12 @@ import (
 	"fmt"
 	"net/netip"
 	"time"
-
-	"github.com/rollcall-registry/rollcall/internal/registry"
 )
 
-// Config sets how the server judges who is alive. Start from [DefaultConfig].
+// Config sets how the server judges who is alive. Start from [DefaultConfig]. The
+// rules of expiry and the brake are settings of package registry.
 type Config struct {
 	PauseGrace time.Duration `config:"health.pause-grace" help:"How long no lease runs out after the server itself stood still for more than a second: long enough for every client to beat once. Between 0 and 10m."`
-
-	Expire         bool    `config:"health.expire" help:"Whether instances whose beats stopped are removed after their delete timeout. When off they only become unhealthy."`
-	Brake          bool    `config:"health.brake" help:"Whether the removal of silent instances waits for one more delete timeout when many instances of one service fall silent at once."`
-	BrakeInstances int     `config:"health.brake-instances" help:"How many instances of a service must be silent for the brake to hold. At least 1."`
-	BrakeShare     float64 `config:"health.brake-share" help:"Share of a service's beating instances that must be silent for the brake to hold. Above 0, up to 1."`
 
 	ProbeConcurrency int            `config:"health.probe-concurrency" help:"Most probes of persistent instances that run at once; each holds one file descriptor. Between 1 and 4096."`
 	ProbeTimeout     time.Duration  `config:"health.probe-timeout" help:"How long a probe may take, the look-up of a host name included; a MySQL command may take twice as long on top. Between 10ms and 1m."`
@@ -27,23 +21,12 @@ type Config struct {
 
 // DefaultConfig returns the settings of a server that was told nothing.
 func DefaultConfig() Config {
-	brake := registry.DefaultBrake()
 	return Config{
 		PauseGrace:       5 * time.Second, // the beat interval of Nacos clients
-		Expire:           true,
-		Brake:            brake.Enabled,
-		BrakeInstances:   brake.MinInstances,
-		BrakeShare:       brake.MinShare,
 		ProbeConcurrency: 128,
 		ProbeTimeout:     500 * time.Millisecond, // Nacos' connect and read timeouts
 		ProbeMinInterval: 2 * time.Second,
 	}
-}
-
-// Core sets the part of the core's settings that decides who is alive.
-func (c Config) Core(core *registry.Config) {
-	core.Expire = c.Expire
-	core.Brake = registry.Brake{Enabled: c.Brake, MinInstances: c.BrakeInstances, MinShare: c.BrakeShare}
 }
 
 // Validate reports all faults at once.
@@ -63,8 +46,6 @@ func (c Config) Validate() error {
 		}
 	}
 	span("pause-grace", c.PauseGrace, 0, 10*time.Minute)
-	refuse(c.BrakeInstances < 1, "brake-instances: %d is below 1", c.BrakeInstances)
-	refuse(!(c.BrakeShare > 0 && c.BrakeShare <= 1), "brake-share: %v is not above 0 and up to 1", c.BrakeShare)
 	refuse(c.ProbeConcurrency < 1 || c.ProbeConcurrency > 4096,
 		"probe-concurrency: %d is not between 1 and 4096", c.ProbeConcurrency)
 	span("probe-timeout", c.ProbeTimeout, 10*time.Millisecond, time.Minute)
