@@ -12,8 +12,8 @@ import (
 // crashLeap is added to the sequence numbers after a crash, so that none of those
 // that were only in memory is used twice: someone may have seen them, and a
 // snapshot may name one. It is more than a backlog of the largest size holds, as
-// no record is shorter than 64 bytes.
-const crashLeap = maxBacklog / 64
+// no line is shorter than 32 bytes.
+const crashLeap = maxBacklog / 32
 
 // querySlots is how many queries read segments at the same time; further ones
 // wait. It bounds the memory and the share of the processor that queries take.
