@@ -34,11 +34,7 @@ func (s *Store) Beat(b *Beat) BeatState {
 
 // beat renews the lease and reports whether the owner must become healthy.
 func (sh *shard) beat(b *Beat) (state BeatState, revive bool) {
-	svc := sh.services[b.Service]
-	if svc == nil {
-		return BeatState{}, false
-	}
-	r := svc.find(b.Instance.identity())
+	r := sh.services[b.Service].find(b.Instance.identity())
 	if r == nil {
 		return BeatState{}, false
 	}
@@ -50,7 +46,7 @@ func (sh *shard) beat(b *Beat) (state BeatState, revive bool) {
 	if h == nil {
 		return state, false
 	}
-	r.lastBeat.Store(max(int64(b.At.Lease), 1))
+	r.lastBeat.Store(int64(b.At.Lease))
 	return state, !h.healthy && !r.inst.Marked
 }
 
@@ -58,17 +54,13 @@ func (sh *shard) beat(b *Beat) (state BeatState, revive bool) {
 func (s *Store) revive(sh *shard, b *Beat) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	svc := sh.services[b.Service]
-	if svc == nil {
-		return
-	}
-	r := svc.find(b.Instance.identity())
+	r := sh.services[b.Service].find(b.Instance.identity())
 	if r == nil {
 		return
 	}
 	if h := r.holdingOf(OwnerHTTP); h != nil && !h.healthy {
 		h.healthy = true
-		s.refresh(sh, r, b.Meta, InstanceUpdated, h.owner)
+		s.refresh(sh, r, b.Meta, "", h.owner)
 	}
 }
 
@@ -103,11 +95,12 @@ func (c *SetHealth) apply(s *Store) (Result, error) {
 		}
 	}
 	set(&r.top)
-	for i := range r.below {
-		set(&r.below[i])
+	below := r.below()
+	for i := range below {
+		set(&below[i])
 	}
-	s.refresh(sh, r, c.Meta, InstanceUpdated, r.top.owner)
-	return Result{Touched: []*Instance{r.inst}}, nil
+	s.refresh(sh, r, c.Meta, InstanceRenewed, r.top.owner)
+	return Result{}, nil
 }
 
 func serviceNotFound(key ServiceKey) *Error {

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"sync"
@@ -18,12 +19,16 @@ type client struct {
 	mu        sync.Mutex
 	closed    bool
 	instances map[instanceRef]struct{}
-	subs      map[ServiceKey]struct{}
+	subs      map[ServiceKey]int // how many subscriptions to each service
 }
 
 type instanceRef struct {
 	service  ServiceKey
 	instance InstanceKey
+}
+
+func (a instanceRef) compare(b instanceRef) int {
+	return cmp.Or(a.service.compare(b.service), a.instance.compare(b.instance))
 }
 
 func (cs *clients) get(id ClientID) *client {
@@ -98,8 +103,8 @@ func (c *CloseClient) apply(s *Store) (Result, error) {
 	}
 	cl.mu.Lock()
 	cl.closed = true
-	refs := slices.Collect(maps.Keys(cl.instances))
-	subs := slices.Collect(maps.Keys(cl.subs))
+	refs := slices.SortedFunc(maps.Keys(cl.instances), instanceRef.compare)
+	subs := slices.SortedFunc(maps.Keys(cl.subs), ServiceKey.compare)
 	cl.mu.Unlock()
 	for batch := range slices.Chunk(refs, closeBatch) {
 		s.releaseAll(batch, c.Meta, Owner{Kind: OwnerConnection, Client: c.Client})
@@ -123,11 +128,7 @@ func (s *Store) releaseAll(refs []instanceRef, m Meta, owner Owner) {
 			sh.mu.Lock()
 			held = sh
 		}
-		svc := sh.services[ref.service]
-		if svc == nil {
-			continue
-		}
-		if r := svc.find(ref.instance); r != nil && r.holding(owner) != nil {
+		if r := sh.services[ref.service].find(ref.instance); r != nil && r.holding(owner) != nil {
 			s.release(sh, r, m, owner)
 		}
 	}
@@ -151,8 +152,8 @@ func (s *Store) ClientHoldings(id ClientID) map[ServiceKey][]InstanceKey {
 	return out
 }
 
-// watch notes that the connection subscribed to a service; false when it is not
-// open. The caller holds the shard's lock.
+// watch counts a new subscription of the connection to a service; false when it
+// is not open. The caller holds the shard's lock.
 func (cs *clients) watch(id ClientID, service ServiceKey) bool {
 	c := cs.get(id)
 	if c == nil {
@@ -164,8 +165,21 @@ func (cs *clients) watch(id ClientID, service ServiceKey) bool {
 		return false
 	}
 	if c.subs == nil {
-		c.subs = map[ServiceKey]struct{}{}
+		c.subs = map[ServiceKey]int{}
 	}
-	c.subs[service] = struct{}{}
+	c.subs[service]++
 	return true
+}
+
+// unwatch takes back one watch.
+func (cs *clients) unwatch(id ClientID, service ServiceKey) {
+	c := cs.get(id)
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.subs[service]--; c.subs[service] <= 0 {
+		delete(c.subs, service)
+	}
 }

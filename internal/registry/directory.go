@@ -32,7 +32,7 @@ func (d *directory) remove(key ServiceKey, grouped string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	list := d.spaces[key.Namespace]
-	list.remove(grouped)
+	list.remove(name{grouped: grouped, key: key})
 	if list.size == 0 {
 		delete(d.spaces, key.Namespace)
 	}
@@ -50,8 +50,8 @@ func (s *Store) Services(namespace, group string, offset, limit int) (page []Ser
 	}
 	from, to := 0, list.size
 	if group != "" {
-		from = list.rank(group + GroupSeparator)
-		to = list.rank(group + GroupSeparator + "\xff")
+		// All that begins with group@@ sorts before group@A, as A follows @.
+		from, to = list.rank(group+"@@"), list.rank(group+"@A")
 	}
 	total = to - from
 	from = min(from+max(offset, 0), to)
@@ -81,28 +81,35 @@ type name struct {
 	key     ServiceKey
 }
 
+// compare orders by grouped name. Keys that differ and yet have one grouped name
+// (a@@b, c and a, b@@c) are told apart by their group.
+func (n name) compare(o name) int {
+	if c := strings.Compare(n.grouped, o.grouped); c != 0 {
+		return c
+	}
+	return strings.Compare(n.key.Group, o.key.Group)
+}
+
 // nameList is a sorted list in chunks of at most nameChunk names.
 type nameList struct {
 	chunks [][]name
 	size   int
 }
 
-// find returns the chunk and the place in it where grouped is or belongs.
-func (l *nameList) find(grouped string) (chunk, at int, found bool) {
-	chunk, _ = slices.BinarySearchFunc(l.chunks, grouped, func(c []name, g string) int {
-		return strings.Compare(c[len(c)-1].grouped, g)
+// find returns the chunk and the place in it where n is or belongs.
+func (l *nameList) find(n name) (chunk, at int, found bool) {
+	chunk, _ = slices.BinarySearchFunc(l.chunks, n, func(c []name, n name) int {
+		return c[len(c)-1].compare(n)
 	})
 	if chunk == len(l.chunks) {
 		return chunk, 0, false
 	}
-	at, found = slices.BinarySearchFunc(l.chunks[chunk], grouped, func(n name, g string) int {
-		return strings.Compare(n.grouped, g)
-	})
+	at, found = slices.BinarySearchFunc(l.chunks[chunk], n, name.compare)
 	return chunk, at, found
 }
 
 func (l *nameList) add(n name) {
-	c, at, found := l.find(n.grouped)
+	c, at, found := l.find(n)
 	if found {
 		return
 	}
@@ -124,8 +131,8 @@ func (l *nameList) add(n name) {
 	}
 }
 
-func (l *nameList) remove(grouped string) {
-	c, at, found := l.find(grouped)
+func (l *nameList) remove(n name) {
+	c, at, found := l.find(n)
 	if !found {
 		return
 	}
@@ -136,9 +143,9 @@ func (l *nameList) remove(grouped string) {
 	}
 }
 
-// rank returns how many names sort before grouped.
+// rank returns how many names sort before a grouped name.
 func (l *nameList) rank(grouped string) int {
-	c, at, _ := l.find(grouped)
+	c, at, _ := l.find(name{grouped: grouped})
 	for _, chunk := range l.chunks[:c] {
 		at += len(chunk)
 	}

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -10,11 +11,11 @@ import (
 // The brake then holds their removal for one more delete timeout, and says so.
 // Explicit deregistrations, operators and ordinary removals are never delayed.
 type Brake struct {
-	Enabled bool
+	Enabled bool `config:"expiry.brake" help:"Hold the removal of instances for one more delete timeout when many of a service fall silent at once: the cause is then more likely the network than the instances."`
 	// MinInstances and MinShare: the brake holds when at least so many, and at
 	// least this share of the service's instances with beats, are silent.
-	MinInstances int
-	MinShare     float64
+	MinInstances int     `config:"expiry.brake-min-instances" help:"The brake holds when at least this many instances of one service are silent,"`
+	MinShare     float64 `config:"expiry.brake-min-share" help:"and at least this share of those of its instances that beat."`
 }
 
 // DefaultBrake holds at ten instances and half of the service.
@@ -26,6 +27,7 @@ func DefaultBrake() Brake { return Brake{Enabled: true, MinInstances: 10, MinSha
 type brakeState struct {
 	held         bool
 	until, rearm time.Duration
+	passed       time.Duration // the time for which it was last found not to hold
 }
 
 // Due are durable commands that time has made necessary. The store cannot run
@@ -34,14 +36,18 @@ type Due []DropOverride
 
 // Expire lets time pass: instances that fell silent become unhealthy, those that
 // stayed silent go, empty services are cleaned. It is idempotent: a second call
-// with the same time does nothing. It locks one shard at a time.
+// with the same time does nothing, but for Due, which are returned until they
+// are applied. It locks one shard at a time.
 func (s *Store) Expire(at Instant) Due {
 	var due Due
 	checks := s.Switches().HealthCheckEnabled
 	for i := range s.shards {
 		sh := &s.shards[i]
 		sh.mu.Lock()
-		sh.wheel.advance(at.Lease, func(r *record) { s.expireRecord(sh, r, at, checks) })
+		s.releaseBrakes(sh, at)
+		if checks {
+			sh.wheel.advance(at.Lease, func(r *record) { s.judge(sh, r, at) })
+		}
 		s.cleanEmptied(sh, at)
 		due = sh.lapsedOverrides(due, at, s.cfg.OverrideMemory)
 		sh.mu.Unlock()
@@ -49,71 +55,89 @@ func (s *Store) Expire(at Instant) Due {
 	return due
 }
 
-// expireRecord judges one record and puts it back where it is due next.
-func (s *Store) expireRecord(sh *shard, r *record, at Instant, checks bool) {
+// arm has r judged when its HTTP owner, silent until then, becomes unhealthy or
+// is removed.
+func (s *Store) arm(sh *shard, r *record) {
 	h := r.holdingOf(OwnerHTTP)
-	if r.removed || h == nil {
+	if h == nil || r.inst.Marked {
+		return // armed again by what changes that
+	}
+	wait := r.inst.DeleteTimeout()
+	switch {
+	case h.healthy && s.cfg.Expire:
+		wait = min(wait, r.inst.BeatTimeout())
+	case h.healthy:
+		wait = r.inst.BeatTimeout()
+	case !s.cfg.Expire:
+		return // nothing more happens to it before it beats
+	}
+	sh.wheel.arm(r, time.Duration(r.lastBeat.Load())+wait)
+}
+
+// judge decides on one record whose time may have come.
+func (s *Store) judge(sh *shard, r *record, at Instant) {
+	h := r.holdingOf(OwnerHTTP)
+	if h == nil || r.inst.Marked {
 		return
 	}
 	timeout, remove := r.inst.BeatTimeout(), r.inst.DeleteTimeout()
-	if !checks || r.inst.Marked {
-		sh.wheel.add(r, at.Lease+timeout)
-		return
-	}
 	silence := r.silence(at.Lease)
 	m := Meta{At: at, Cause: Cause{Kind: CauseBeatLost}}
 	if silence > timeout && h.healthy {
 		h.healthy = false
 		m.Cause.Detail = timeout.String() + " without a beat"
-		s.refresh(sh, r, m, InstanceUpdated, h.owner)
+		s.refresh(sh, r, m, "", h.owner)
 	}
-	if silence > remove && s.cfg.Expire {
-		if until, hold := s.brake(r.svc, at, remove); hold {
-			sh.wheel.add(r, until)
-			return
-		}
+	switch {
+	case silence <= remove || !s.cfg.Expire:
+		s.arm(sh, r)
+	case s.brakes(sh, r.svc, at, remove):
+		sh.wheel.arm(r, r.svc.brake.until)
+	default:
 		m.Cause.Detail = remove.String() + " without a beat"
 		s.release(sh, r, m, h.owner)
-		return
-	}
-	last := time.Duration(r.lastBeat.Load())
-	switch {
-	case silence <= timeout && silence <= remove:
-		sh.wheel.add(r, last+min(timeout, remove))
-	case silence <= remove:
-		sh.wheel.add(r, last+remove)
-	default: // removal is switched off: look again now and then
-		sh.wheel.add(r, at.Lease+timeout)
 	}
 }
 
-// brake reports whether the removal of silent instances of svc is held now, and
-// until when: for at most the delete timeout of the instance that met it first.
-func (s *Store) brake(svc *service, at Instant, timeout time.Duration) (until time.Duration, hold bool) {
+// brakes reports whether the removal of the silent instances of svc is held now:
+// for at most the delete timeout of the instance that met the brake first.
+func (s *Store) brakes(sh *shard, svc *service, at Instant, timeout time.Duration) bool {
 	b := &svc.brake
-	if b.held && at.Lease < b.until {
-		return b.until, true
-	}
 	if b.held {
-		b.held = false
-		s.emit(&Event{
-			Kind: ExpiryReleased, At: at, Service: svc.key,
-			Cause: Cause{Kind: CauseBrake, Detail: "held for one delete timeout; the silent instances go now"},
-		})
+		return true
 	}
-	if !s.cfg.Brake.Enabled || at.Lease < b.rearm {
-		return 0, false
+	if !s.cfg.Brake.Enabled || at.Lease < b.rearm || at.Lease == b.passed {
+		return false
 	}
 	silent, beating := svc.silent(at.Lease)
 	if silent < s.cfg.Brake.MinInstances || float64(silent) < s.cfg.Brake.MinShare*float64(beating) {
-		return 0, false
+		b.passed = at.Lease // removals do not raise the share; not counted again at this time
+		return false
 	}
 	*b = brakeState{held: true, until: at.Lease + timeout, rearm: at.Lease + 2*timeout}
-	s.emit(&Event{
+	sh.held = append(sh.held, svc)
+	s.emit(sh, Event{
 		Kind: ExpiryHeld, At: at, Service: svc.key,
 		Cause: Cause{Kind: CauseBrake, Detail: brakeDetail(silent, beating)},
 	})
-	return b.until, true
+	return true
+}
+
+// releaseBrakes ends the brakes whose time is over.
+func (s *Store) releaseBrakes(sh *shard, at Instant) {
+	sh.held = slices.DeleteFunc(sh.held, func(svc *service) bool {
+		if at.Lease < svc.brake.until {
+			return false
+		}
+		svc.brake.held = false
+		if sh.services[svc.key] == svc {
+			s.emit(sh, Event{
+				Kind: ExpiryReleased, At: at, Service: svc.key,
+				Cause: Cause{Kind: CauseBrake, Detail: "held for one delete timeout; what is still silent goes now"},
+			})
+		}
+		return true
+	})
 }
 
 // silent counts the instances kept by beats, and those that miss them.
@@ -139,36 +163,45 @@ func (s *Store) Held(key ServiceKey) bool {
 	return svc != nil && svc.brake.held
 }
 
-// queueEmptied remembers a service that became empty. Each is queued once: when
-// its turn comes too early, it goes to the end again.
-func (sh *shard) queueEmptied(svc *service) {
-	if !svc.queued {
-		svc.queued = true
-		sh.emptied = append(sh.emptied, svc)
+// settle notes when a service has become empty, so that it is cleaned later.
+func (sh *shard) settle(svc *service, at Instant, memory time.Duration) {
+	if len(svc.records) > 0 || svc.kept {
+		return
 	}
+	svc.emptiedAt = at.Lease
+	if svc.queued {
+		return
+	}
+	svc.queued = true
+	if len(sh.emptied) == 0 {
+		sh.cleanAt = at.Lease + memory
+	}
+	sh.emptied = append(sh.emptied, svc)
 }
 
 // cleanEmptied removes services that have been empty for long enough and that
 // nobody made by hand. Subscribers stay.
 func (s *Store) cleanEmptied(sh *shard, at Instant) {
-	waiting := sh.emptied
-	sh.emptied = nil
-	for i, svc := range waiting {
-		if at.Lease-svc.emptiedAt < s.cfg.EmptyServiceMemory && i == 0 {
-			sh.emptied = waiting // the oldest is not due, so none is
-			return
+	if len(sh.emptied) == 0 || at.Lease < sh.cleanAt {
+		return
+	}
+	memory := s.cfg.EmptyServiceMemory
+	sh.cleanAt = at.Lease + memory
+	sh.emptied = slices.DeleteFunc(sh.emptied, func(svc *service) bool {
+		due := svc.emptiedAt + memory
+		empty := sh.services[svc.key] == svc && len(svc.records) == 0 && !svc.kept
+		if empty && at.Lease < due {
+			sh.cleanAt = min(sh.cleanAt, due)
+			return false
 		}
 		svc.queued = false
-		switch {
-		case sh.services[svc.key] != svc || len(svc.records) > 0 || svc.durable:
-		case at.Lease-svc.emptiedAt < s.cfg.EmptyServiceMemory:
-			sh.queueEmptied(svc)
-		default:
+		if empty {
 			s.dropService(sh, svc, Meta{At: at, Cause: Cause{
-				Kind: CauseExpiry, Detail: "empty for " + s.cfg.EmptyServiceMemory.String(),
+				Kind: CauseExpiry, Detail: "empty for " + memory.String(),
 			}})
 		}
-	}
+		return true
+	})
 }
 
 // lapsedOverrides appends the overrides whose instance has been gone for too long.

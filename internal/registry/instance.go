@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 	"time"
@@ -96,7 +97,7 @@ const maxBeatTime = 365 * 24 * time.Hour
 
 // beatTimesOf reads the life times that m asks for, nil when it asks for none.
 // As in the original only all-digit values count; anything else means the
-// default.
+// default, and so does 0.
 func beatTimesOf(m Metadata) *BeatTimes {
 	if !strings.Contains(string(m), `"preserved.`) {
 		return nil
@@ -117,11 +118,11 @@ func preservedMillis(m Metadata, key string) time.Duration {
 	if !ok {
 		return 0
 	}
-	ms, err := strconv.ParseUint(text, 10, 63)
-	if err != nil {
+	ms, err := strconv.ParseUint(text, 10, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		return 0
 	}
-	return min(time.Duration(min(ms, uint64(maxBeatTime/time.Millisecond)))*time.Millisecond, maxBeatTime)
+	return time.Duration(min(ms, uint64(maxBeatTime.Milliseconds()))) * time.Millisecond
 }
 
 // BeatTimeout returns the silence after which the instance is unhealthy.

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"net/netip"
 	"strings"
 )
@@ -28,6 +29,17 @@ func (k ServiceKey) Grouped() string { return k.Group + GroupSeparator + k.Name 
 // String returns namespace##group@@service, as Nacos logs print it.
 func (k ServiceKey) String() string {
 	return k.Namespace + "##" + k.Group + GroupSeparator + k.Name
+}
+
+// compare orders keys by namespace, then by grouped name.
+func (k ServiceKey) compare(o ServiceKey) int {
+	if c := strings.Compare(k.Namespace, o.Namespace); c != 0 {
+		return c
+	}
+	if k.Group == o.Group {
+		return strings.Compare(k.Name, o.Name)
+	}
+	return strings.Compare(k.Grouped(), o.Grouped())
 }
 
 // clone copies the strings into one allocation, so that a key made of request
@@ -65,6 +77,11 @@ type InstanceKey struct {
 	IP      string `json:"ip"`
 	Port    int32  `json:"port"`
 	Cluster string `json:"cluster"`
+}
+
+// compare orders keys by address, port and cluster.
+func (k InstanceKey) compare(o InstanceKey) int {
+	return cmp.Or(strings.Compare(k.IP, o.IP), cmp.Compare(k.Port, o.Port), strings.Compare(k.Cluster, o.Cluster))
 }
 
 // identity returns k with its canonical address. As in Nacos 1.x, all ports at

@@ -16,11 +16,13 @@ import (
 // map.
 type Metadata string
 
-// NewMetadata encodes m.
+// NewMetadata encodes m. Invalid UTF-8 in it is replaced; of two keys that become
+// equal by that, one stays.
 func NewMetadata(m map[string]string) Metadata {
 	if len(m) == 0 {
 		return ""
 	}
+	m = validKeys(m)
 	buf := make([]byte, 0, 32*len(m))
 	buf = append(buf, '{')
 	for i, k := range slices.Sorted(maps.Keys(m)) {
@@ -32,6 +34,22 @@ func NewMetadata(m map[string]string) Metadata {
 		buf = AppendJSONString(buf, m[k])
 	}
 	return Metadata(append(buf, '}'))
+}
+
+// validKeys returns m, or a copy with valid keys if it has others.
+func validKeys(m map[string]string) map[string]string {
+	valid := true
+	for k := range m {
+		valid = valid && utf8.ValidString(k)
+	}
+	if valid {
+		return m
+	}
+	copied := make(map[string]string, len(m))
+	for _, k := range slices.Backward(slices.Sorted(maps.Keys(m))) { // the first wins, always the same
+		copied[strings.ToValidUTF8(k, "\ufffd")] = m[k]
+	}
+	return copied
 }
 
 // ParseMetadata reads what clients send: a JSON object whose values are

@@ -64,7 +64,7 @@ func (c *CreateNamespace) apply(s *Store) (Result, error) {
 		s.namespaces.byID = map[string]Namespace{}
 	}
 	s.namespaces.byID[c.Namespace.ID] = c.Namespace
-	s.emit(&Event{Kind: NamespaceCreated, At: c.At, Cause: c.Cause, Detail: c.Namespace.ID})
+	s.sink.Emit(&Event{Kind: NamespaceCreated, At: c.At, Cause: c.Cause, Detail: c.Namespace.ID})
 	return Result{}, nil
 }
 
@@ -81,7 +81,7 @@ func (c *UpdateNamespace) apply(s *Store) (Result, error) {
 		return Result{}, namespaceNotFound(c.Namespace.ID)
 	}
 	s.namespaces.byID[c.Namespace.ID] = c.Namespace
-	s.emit(&Event{Kind: NamespaceUpdated, At: c.At, Cause: c.Cause, Detail: c.Namespace.ID})
+	s.sink.Emit(&Event{Kind: NamespaceUpdated, At: c.At, Cause: c.Cause, Detail: c.Namespace.ID})
 	return Result{}, nil
 }
 
@@ -98,7 +98,7 @@ func (c *DeleteNamespace) apply(s *Store) (Result, error) {
 		return Result{}, namespaceNotFound(c.ID)
 	}
 	delete(s.namespaces.byID, c.ID)
-	s.emit(&Event{Kind: NamespaceRemoved, At: c.At, Cause: c.Cause, Detail: c.ID})
+	s.sink.Emit(&Event{Kind: NamespaceRemoved, At: c.At, Cause: c.Cause, Detail: c.ID})
 	return Result{}, nil
 }
 

@@ -57,7 +57,8 @@ const present time.Duration = -1
 
 // SetOverride is a durable command: it stores the whole override of each
 // target, whether or not the instance is there, because a replay after a restart
-// comes before the ephemeral instances do.
+// comes before the ephemeral instances do. It keeps the memory of Service and of
+// the overrides.
 type SetOverride struct {
 	Meta
 	Service ServiceKey       `json:"service"`
@@ -82,13 +83,12 @@ func (c *SetOverride) apply(s *Store) (Result, error) {
 		key := e.Target.identity().clone()
 		o := &overlay{Override: e.Override, goneAt: c.At.Lease}
 		sh.setOverlay(c.Service, key, o)
-		if svc == nil {
-			continue
-		}
 		if r := svc.find(key); r != nil {
 			o.goneAt = present
 			s.refresh(sh, r, c.Meta, OverrideSet, r.top.owner)
 			res.Touched = append(res.Touched, r.inst)
+		} else {
+			s.emitAbsent(sh, OverrideSet, c.Service, key, c.Meta)
 		}
 	}
 	return res, nil
@@ -106,22 +106,28 @@ func (c *DropOverride) apply(s *Store) (Result, error) {
 	sh := s.shard(c.Service)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	key := c.Target.identity()
-	if sh.overlay(c.Service, key) == nil {
-		return Result{}, nil
-	}
-	sh.dropOverlay(c.Service, key)
-	if svc := sh.services[c.Service]; svc != nil {
-		if r := svc.find(key); r != nil {
-			s.refresh(sh, r, c.Meta, OverrideDropped, r.top.owner)
-			return Result{}, nil
-		}
-	}
-	s.emit(&Event{
-		Kind: OverrideDropped, At: c.At, Cause: c.Cause, Service: c.Service,
-		Instance: &Instance{IP: key.IP, Port: key.Port, Cluster: key.Cluster},
-	})
+	s.dropOverride(sh, c.Service, c.Target.identity(), c.Meta)
 	return Result{}, nil
+}
+
+func (s *Store) dropOverride(sh *shard, key ServiceKey, target InstanceKey, m Meta) {
+	if sh.overlay(key, target) == nil {
+		return
+	}
+	sh.dropOverlay(key, target)
+	if r := sh.services[key].find(target); r != nil {
+		s.refresh(sh, r, m, OverrideDropped, r.top.owner)
+	} else {
+		s.emitAbsent(sh, OverrideDropped, key, target, m)
+	}
+}
+
+// emitAbsent tells of the override of an instance that is not there.
+func (s *Store) emitAbsent(sh *shard, kind EventKind, key ServiceKey, target InstanceKey, m Meta) {
+	s.emit(sh, Event{
+		Kind: kind, At: m.At, Cause: m.Cause, Service: key,
+		Instance: &Instance{IP: target.IP, Port: target.Port, Cluster: target.Cluster},
+	})
 }
 
 func (sh *shard) overlay(svc ServiceKey, key InstanceKey) *overlay {

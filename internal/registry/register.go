@@ -9,7 +9,8 @@ import (
 // cluster come into being when they are not there. A second registration by the
 // same owner replaces the first.
 //
-// With a durable owner the command is durable, otherwise it is local.
+// With a durable owner the command is durable, otherwise it is local. Service
+// and Instance may be made of request memory: the store copies what it keeps.
 type Register struct {
 	Meta
 	Service  ServiceKey `json:"service"`
@@ -23,42 +24,10 @@ type Register struct {
 	TakeHealth bool `json:"takeHealth,omitempty"`
 }
 
-func (c *Register) apply(s *Store) (Result, error) {
-	sh := s.shard(c.Service)
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	svc := sh.services[c.Service]
-	if svc != nil {
-		if err := svc.accepts(c.Kind); err != nil {
-			return Result{}, err
-		}
-	}
-	if c.Owner.Client != "" && !s.clients.hold(c.Owner.Client, c.Service, c.Instance.Key().identity()) {
-		return Result{}, Refuse(ClientClosed, "", string(c.Owner.Client), "connection %s is closed", c.Owner.Client)
-	}
-	if svc == nil {
-		svc = s.newService(sh, c.Service, &ServiceInfo{Kind: c.Kind, Selector: Selector{Type: SelectorNone}}, c.Meta)
-	}
-	if c.Owner.Kind == OwnerDurable {
-		svc.durable = true
-	}
-	r := s.register(sh, svc, c)
-	return Result{Touched: []*Instance{r.inst}}, nil
-}
+func (c *Register) target() ServiceKey { return c.Service }
 
-// accepts checks a declared kind against the service, and declares it when
-// nobody has.
-func (svc *service) accepts(kind Kind) error {
-	if kind == KindAny || svc.info.Kind == kind {
-		return nil
-	}
-	if svc.info.Kind == KindAny && len(svc.records) == 0 && !svc.durable {
-		info := *svc.info
-		info.Kind = kind
-		svc.info = &info
-		return nil
-	}
-	if svc.info.Kind == KindAny {
+func (c *Register) refusal(svc *service) error {
+	if svc == nil || c.Kind == KindAny || svc.info.Kind == KindAny || svc.info.Kind == c.Kind {
 		return nil
 	}
 	is, not := "ephemeral", "persistent"
@@ -69,75 +38,108 @@ func (svc *service) accepts(kind Kind) error {
 		"Current service %s is %s service, can't register %s instance.", svc.grouped, is, not)
 }
 
-func (s *Store) register(sh *shard, svc *service, c *Register) *record {
-	base := c.Instance
-	base.Ephemeral = c.Owner.ephemeral()
-	base.Beat = beatTimesOf(base.Metadata)
-	base.Cluster = sh.interner.intern(base.Cluster)
-	base.App = sh.interner.intern(base.App)
-	base.Metadata = Metadata(sh.interner.intern(string(base.Metadata)))
-	if svc.cluster(base.Cluster) == nil {
-		svc.setCluster(NewCluster(base.Cluster))
+func (c *Register) apply(s *Store) (Result, error) {
+	sh := s.shard(c.Service)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	svc := sh.services[c.Service]
+	if err := c.refusal(svc); err != nil {
+		return Result{}, err
 	}
-	key := base.Key().identity()
-	i, found := svc.index(key)
-	if !found {
-		return s.insert(sh, svc, i, key, base, c)
+	key := c.Instance.Key().identity()
+	if c.Owner.Client != "" && !s.clients.hold(c.Owner.Client, c.Service, key) {
+		return Result{}, Refuse(ClientClosed, "", string(c.Owner.Client), "connection %s is closed", c.Owner.Client)
 	}
-	r := svc.records[i]
-	base.Serial = r.inst.Serial
-	kind, h := OwnerAdded, r.holding(c.Owner)
-	healthy := base.Healthy
-	if h != nil {
-		kind = InstanceUpdated
-		if !c.TakeHealth {
-			healthy = h.healthy
-		}
+	if svc == nil {
+		svc = s.newService(sh, c.Service, s.blank, c.Meta)
 	}
-	base.IP = keep(r.inst.IP, base.IP)
-	r.hold(holding{owner: c.Owner, healthy: healthy, base: &base})
-	s.beatOwner(sh, r, c)
-	s.refreshFrom(sh, r, c.Meta, kind, c.Owner, r.top.base)
-	return r
+	svc.declare(c.Kind)
+	if i, known := svc.index(key); known {
+		s.renew(sh, svc.records[i], key, c)
+	} else {
+		s.insert(sh, svc, i, key, c)
+	}
+	return Result{}, nil
+}
+
+// declare gives a service that holds nothing and that nobody has set up the kind
+// that a registration asks for.
+func (svc *service) declare(kind Kind) {
+	if kind == KindAny || svc.info.Kind != KindAny || len(svc.records) > 0 || svc.kept {
+		return
+	}
+	info := *svc.info
+	info.Kind = kind
+	svc.info = &info
 }
 
 // insert adds the first registration of an instance at its place.
-func (s *Store) insert(sh *shard, svc *service, at int, key InstanceKey, base Instance, c *Register) *record {
-	base.IP = strings.Clone(base.IP)
-	if wantsSerial(base.Metadata) {
-		base.Serial = svc.freeSerial()
-	}
-	r := &record{svc: svc, ip: keep(base.IP, key.IP)}
-	r.top = holding{owner: c.Owner, healthy: base.Healthy, base: &base}
-	over := sh.overlay(svc.key, key)
-	r.inst = r.top.base
-	if over != nil {
+func (s *Store) insert(sh *shard, svc *service, at int, key InstanceKey, c *Register) {
+	base := s.registered(sh, svc, c, nil, svc.serial(&c.Instance))
+	r := &record{svc: svc, inst: base, top: holding{owner: c.Owner, healthy: base.Healthy, base: base}}
+	r.spell(base.IP, key.IP)
+	if over := sh.overlay(svc.key, key); over != nil {
 		over.goneAt = present
 		r.inst = r.present(&over.Override)
 	}
 	svc.records = slices.Insert(svc.records, at, r)
 	s.count(r.inst, 1)
-	s.beatOwner(sh, r, c)
-	s.emit(&Event{
+	r.lastBeat.Store(int64(c.At.Lease))
+	s.arm(sh, r)
+	s.emit(sh, Event{
 		Kind: InstanceRegistered, At: c.At, Cause: c.Cause, Service: svc.key,
-		Instance: r.inst, Base: r.top.base, Owner: c.Owner, Revision: svc.changed(c.At),
+		Instance: r.inst, Base: base, Owner: c.Owner, Revision: svc.changed(c.At),
 	})
-	return r
 }
 
-// keep returns the first string when both are equal, so that they share memory.
-func keep(kept, other string) string {
-	if kept == other {
-		return kept
+// renew replaces or adds an owner's registration of an instance that is there.
+func (s *Store) renew(sh *shard, r *record, key InstanceKey, c *Register) {
+	kind, known, healthy := OwnerAdded, r.top.base, c.Instance.Healthy
+	if h := r.holding(c.Owner); h != nil {
+		kind, known = InstanceUpdated, h.base
+		if !c.TakeHealth {
+			healthy = h.healthy
+		}
 	}
-	return strings.Clone(other)
+	base := s.registered(sh, r.svc, c, known, r.inst.Serial)
+	r.hold(holding{owner: c.Owner, healthy: healthy, base: base})
+	r.spell(base.IP, key.IP)
+	if c.Owner.Kind == OwnerHTTP {
+		r.lastBeat.Store(int64(c.At.Lease))
+	}
+	s.refresh(sh, r, c.Meta, kind, c.Owner)
 }
 
-// freeSerial returns the smallest unused snowflake number, plus one.
-func (svc *service) freeSerial() int32 {
+// registered returns what c registers, as an instance that shares no memory with
+// the request. It is known itself when that says the same; known may be nil.
+func (s *Store) registered(sh *shard, svc *service, c *Register, known *Instance, serial int32) *Instance {
+	i := c.Instance
+	i.Ephemeral = c.Owner.ephemeral()
+	i.Cluster = s.useCluster(svc, i.Cluster)
+	i.Serial = serial
+	if known != nil && sameRegistration(known, &i) {
+		return known
+	}
+	i.IP = strings.Clone(i.IP)
+	i.App = sh.interner.intern(i.App)
+	i.Metadata = Metadata(sh.interner.intern(string(i.Metadata)))
+	i.Beat = beatTimesOf(i.Metadata)
+	kept := i // only what is kept is allocated
+	return &kept
+}
+
+// serial returns the number of a new instance: the one that it had before a
+// restart, or else the smallest unused one when its metadata asks for one.
+func (svc *service) serial(i *Instance) int32 {
+	if i.Serial == 0 && !wantsSerial(i.Metadata) {
+		return 0
+	}
 	used := map[int32]bool{}
 	for _, r := range svc.records {
 		used[r.inst.Serial] = true
+	}
+	if i.Serial > 0 && !used[i.Serial] {
+		return i.Serial
 	}
 	n := int32(1)
 	for used[n] {
@@ -146,58 +148,50 @@ func (svc *service) freeSerial() int32 {
 	return n
 }
 
-// beatOwner starts or renews the lease of an HTTP owner.
-func (s *Store) beatOwner(sh *shard, r *record, c *Register) {
-	if c.Owner.Kind != OwnerHTTP {
-		return
-	}
-	r.lastBeat.Store(max(int64(c.At.Lease), 1))
-	sh.wheel.add(r, c.At.Lease+r.inst.BeatTimeout())
-}
-
-// refresh recomputes what readers see of r and tells of it. kind is the event
-// when something other than health changed or an owner came or went.
+// refresh recomputes what readers see of r, has it judged in time, and tells of
+// what changed. kind is the event for a change other than of health; without such
+// a change an [InstanceUpdated] becomes an [InstanceRenewed], and nothing is said
+// when kind is empty.
 func (s *Store) refresh(sh *shard, r *record, m Meta, kind EventKind, owner Owner) {
-	s.refreshFrom(sh, r, m, kind, owner, nil)
-}
-
-// refreshFrom is refresh for a change whose cause is the registration base.
-func (s *Store) refreshFrom(sh *shard, r *record, m Meta, kind EventKind, owner Owner, base *Instance) {
 	var over *Override
 	if o := sh.overlay(r.svc.key, r.key()); o != nil {
 		over = &o.Override
 	}
-	was, now := r.inst, r.present(over)
-	e := Event{Kind: kind, At: m.At, Cause: m.Cause, Service: r.svc.key, Instance: now, Base: base, Owner: owner}
-	same, flipped := sameRegistration(was, now), was.Healthy != now.Healthy
-	if same && !flipped {
-		if kind == InstanceUpdated {
-			e.Kind = InstanceRenewed
-		}
-		e.Instance = was
-		r.share(over)
-		s.emit(&e)
-		return
+	e := Event{Kind: kind, At: m.At, Cause: m.Cause, Service: r.svc.key, Owner: owner}
+	if kind == InstanceUpdated || kind == OwnerAdded {
+		e.Base = r.top.base
 	}
-	s.count(was, -1)
-	s.count(now, 1)
-	r.inst = now
+	was, now := r.inst, r.present(over)
+	same, flipped := sameRegistration(was, now), was.Healthy != now.Healthy
+	if !same || flipped {
+		s.count(was, -1)
+		s.count(now, 1)
+		r.inst = now
+		e.Revision = r.svc.changed(m.At)
+	}
+	e.Instance = r.inst
 	r.share(over)
-	e.Revision = r.svc.changed(m.At)
-	if !same || kind == OwnerAdded || kind == OwnerRemoved {
-		s.emit(&e)
+	s.arm(sh, r)
+	if same && kind == InstanceUpdated {
+		e.Kind = InstanceRenewed
+	}
+	if e.Kind != "" && !(flipped && e.Kind == InstanceRenewed) {
+		s.emit(sh, e)
 	}
 	if flipped {
 		e.Kind = InstanceUnhealthy
 		if now.Healthy {
 			e.Kind = InstanceHealthy
 		}
-		s.emit(&e)
+		s.emit(sh, e)
 	}
 }
 
 // Deregister takes an owner's registration away. The instance goes with its
 // last owner. Taking away what is not there does nothing and is no error.
+//
+// With a durable owner the command is durable, otherwise it is local. An override
+// of the instance stays for its time; see [DropOverride].
 type Deregister struct {
 	Meta
 	Service  ServiceKey  `json:"service"`
@@ -209,16 +203,10 @@ func (c *Deregister) apply(s *Store) (Result, error) {
 	sh := s.shard(c.Service)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	svc := sh.services[c.Service]
-	if svc == nil {
-		return Result{}, nil
+	if r := sh.services[c.Service].find(c.Instance.identity()); r != nil && r.holding(c.Owner) != nil {
+		s.release(sh, r, c.Meta, c.Owner)
 	}
-	r := svc.find(c.Instance.identity())
-	if r == nil || r.holding(c.Owner) == nil {
-		return Result{}, nil
-	}
-	s.release(sh, r, c.Meta, c.Owner)
-	return Result{Touched: []*Instance{r.inst}}, nil
+	return Result{}, nil
 }
 
 // release takes one owner away, and the instance with the last.
@@ -226,7 +214,7 @@ func (s *Store) release(sh *shard, r *record, m Meta, owner Owner) {
 	if owner.Kind == OwnerConnection {
 		s.clients.release(owner.Client, r.svc.key, r.key())
 	}
-	if len(r.below) == 0 {
+	if len(r.below()) == 0 {
 		s.remove(sh, r, m, owner)
 		return
 	}
@@ -242,23 +230,14 @@ func (s *Store) remove(sh *shard, r *record, m Meta, owner Owner) {
 		panic("registry: a record is not where its service sorts it")
 	}
 	svc.records = slices.Delete(svc.records, i, i+1)
-	r.removed = true
+	sh.wheel.disarm(r)
 	s.count(r.inst, -1)
 	if over := sh.overlay(svc.key, r.key()); over != nil {
 		over.goneAt = m.At.Lease
 	}
-	s.emit(&Event{
+	s.emit(sh, Event{
 		Kind: InstanceRemoved, At: m.At, Cause: m.Cause, Service: svc.key,
 		Instance: r.inst, Owner: owner, Revision: svc.changed(m.At),
 	})
-	s.settle(sh, svc, m)
-}
-
-// settle notes when a service has become empty, so that it is cleaned later.
-func (s *Store) settle(sh *shard, svc *service, m Meta) {
-	if len(svc.records) > 0 || svc.durable {
-		return
-	}
-	svc.emptiedAt = m.At.Lease
-	sh.queueEmptied(svc)
+	sh.settle(svc, m.At, s.cfg.EmptyServiceMemory)
 }

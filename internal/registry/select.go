@@ -19,7 +19,8 @@ const (
 // Query is what a reader asks of a view.
 type Query struct {
 	// Clusters are looked at in turn; none means all. A cluster that is not
-	// there is skipped, one that is named twice is listed twice.
+	// there is skipped. One that is named twice is listed twice, as in 1.x, but no
+	// more than that, so that a short question has no endless answer.
 	Clusters    []string
 	HealthyOnly bool
 	// WithDisabled keeps disabled instances, as 0.9 does.
@@ -134,7 +135,13 @@ func inClusters(v *View, clusters []string) []*Instance {
 		return v.Instances
 	}
 	var list []*Instance
+	listed := make([]uint8, len(v.Clusters))
 	for _, name := range clusters {
+		c, ok := v.clusterIndex(name)
+		if !ok || listed[c] == 2 {
+			continue
+		}
+		listed[c]++
 		for _, i := range v.Instances {
 			if i.Cluster == name {
 				list = append(list, i)

@@ -30,6 +30,9 @@ type ServiceInfo struct {
 	Legacy *LegacyInfo `json:"legacy,omitempty"`
 }
 
+// blankInfo returns the settings of a service that nobody has set up.
+func blankInfo() *ServiceInfo { return &ServiceInfo{Selector: Selector{Type: SelectorNone}} }
+
 // LegacyInfo is what the 0.9 API stores with a service. Nothing but that API
 // reads it.
 type LegacyInfo struct {

@@ -24,13 +24,14 @@ type serviceEntry struct {
 	Info     *ServiceInfo `json:"info"`
 	Clusters []*Cluster   `json:"clusters,omitempty"`
 	Revision int64        `json:"revision"`
+	Kept     bool         `json:"kept,omitempty"`
 }
 
 type instanceEntry struct {
 	ServiceKey
-	Owner    Owner    `json:"owner"`
-	Healthy  bool     `json:"healthy"`
-	Instance Instance `json:"instance"`
+	Owner    Owner     `json:"owner"`
+	Healthy  bool      `json:"healthy"` // in the eyes of this owner
+	Instance *Instance `json:"instance"`
 }
 
 type overrideEntry struct {
@@ -41,60 +42,91 @@ type overrideEntry struct {
 // Durable returns what the durable log has made so far, as a function that
 // writes it. The returned function may run later, while the store changes: what
 // it writes is the state at the time of the call. The form is one JSON object a
-// line, so that it serves as an export too.
+// line in a stable order, so that it serves as an export too.
 func (s *Store) Durable() func(io.Writer) error {
-	var entries []entry
-	entries = append(entries, entry{Switches: s.Switches()})
-	for _, n := range s.Namespaces() {
-		entries = append(entries, entry{Namespace: &n})
-	}
-	s.eachService(func(sh *shard, svc *service) {
-		if svc.durable {
-			entries = append(entries, entry{Service: svc.entry()})
-		}
+	var services, entries []entry
+	s.eachService(func(svc *service) {
+		keep := svc.kept
 		for _, r := range svc.records {
 			if h := r.holdingOf(OwnerDurable); h != nil {
+				keep = true
 				entries = append(entries, r.entry(h))
 			}
 		}
+		if keep {
+			services = append(services, entry{Service: svc.entry()})
+		}
 	})
 	entries = append(entries, s.overrideEntries()...)
-	return func(w io.Writer) error { return writeEntries(w, entries) }
+	slices.SortStableFunc(services, entry.compare)
+	slices.SortStableFunc(entries, entry.compare)
+	head := []entry{{Switches: s.Switches()}}
+	for _, n := range s.Namespaces() {
+		head = append(head, entry{Namespace: &n})
+	}
+	return func(w io.Writer) error { return writeEntries(w, head, services, entries) }
 }
 
 // Ephemeral returns the instances that clients keep alive, in the same way as
 // [Store.Durable]: what the server remembers of them across a restart.
 func (s *Store) Ephemeral() func(io.Writer) error {
 	var entries []entry
-	s.eachService(func(_ *shard, svc *service) {
+	s.eachService(func(svc *service) {
 		for _, r := range svc.records {
-			for _, h := range append([]holding{r.top}, r.below...) {
+			for _, h := range slices.Backward(r.below()) { // the latest last, so that it is the latest again
 				if h.owner.ephemeral() {
 					entries = append(entries, r.entry(&h))
 				}
 			}
+			if r.top.owner.ephemeral() {
+				entries = append(entries, r.entry(&r.top))
+			}
 		}
 	})
+	slices.SortStableFunc(entries, entry.compare)
 	return func(w io.Writer) error { return writeEntries(w, entries) }
 }
 
-func (s *Store) eachService(f func(*shard, *service)) {
+// eachService gives every service to f, with its shard's lock held for reading.
+func (s *Store) eachService(f func(*service)) {
 	for i := range s.shards {
 		sh := &s.shards[i]
 		sh.mu.RLock()
 		for _, svc := range sh.services {
-			f(sh, svc)
+			f(svc)
 		}
 		sh.mu.RUnlock()
 	}
 }
 
 func (svc *service) entry() *serviceEntry {
-	return &serviceEntry{ServiceKey: svc.key, Info: svc.info, Clusters: svc.clusters, Revision: svc.revision}
+	return &serviceEntry{
+		ServiceKey: svc.key, Info: svc.info, Clusters: svc.clusters, Revision: svc.revision, Kept: svc.kept,
+	}
 }
 
 func (r *record) entry(h *holding) entry {
-	return entry{Instance: &instanceEntry{ServiceKey: r.svc.key, Owner: h.owner, Healthy: h.healthy, Instance: *h.base}}
+	return entry{Instance: &instanceEntry{ServiceKey: r.svc.key, Owner: h.owner, Healthy: h.healthy, Instance: h.base}}
+}
+
+// service returns the service that the entry is about.
+func (e entry) service() ServiceKey {
+	switch {
+	case e.Service != nil:
+		return e.Service.ServiceKey
+	case e.Instance != nil:
+		return e.Instance.ServiceKey
+	default:
+		return e.Override.ServiceKey
+	}
+}
+
+// compare orders entries by service, and overrides by their target.
+func (e entry) compare(o entry) int {
+	if c := e.service().compare(o.service()); c != 0 || e.Override == nil || o.Override == nil {
+		return c
+	}
+	return e.Override.Target.compare(o.Override.Target)
 }
 
 func (s *Store) overrideEntries() []entry {
@@ -112,13 +144,15 @@ func (s *Store) overrideEntries() []entry {
 	return entries
 }
 
-func writeEntries(w io.Writer, entries []entry) error {
+func writeEntries(w io.Writer, parts ...[]entry) error {
 	buf := bufio.NewWriterSize(w, 64<<10)
 	enc := json.NewEncoder(buf)
 	enc.SetEscapeHTML(false)
-	for i := range entries {
-		if err := enc.Encode(&entries[i]); err != nil {
-			return fmt.Errorf("write snapshot: %w", err)
+	for _, entries := range parts {
+		for i := range entries {
+			if err := enc.Encode(&entries[i]); err != nil {
+				return fmt.Errorf("write snapshot: %w", err)
+			}
 		}
 	}
 	if err := buf.Flush(); err != nil {
@@ -154,8 +188,10 @@ func ReadSnapshot(r io.Reader) (*Snapshot, error) {
 // check refuses an entry that holds nothing that this version knows.
 func (e *entry) check() error {
 	switch {
-	case e.Service != nil && e.Service.Info == nil:
-		return errors.New("a service without its settings")
+	case e.Service != nil && (e.Service.Info == nil || slices.Contains(e.Service.Clusters, nil)):
+		return errors.New("a service or cluster without its settings")
+	case e.Instance != nil && e.Instance.Instance == nil:
+		return errors.New("an owner without its instance")
 	case e.Switches != nil, e.Namespace != nil, e.Service != nil, e.Instance != nil, e.Override != nil:
 		return nil
 	}
@@ -199,9 +235,10 @@ func (s *Store) load(e *entry, m Meta) {
 		s.loadService(e.Service, m)
 	case e.Instance != nil:
 		i := e.Instance
-		i.Instance.Healthy = i.Healthy
+		inst := *i.Instance
+		inst.Healthy = i.Healthy
 		// Refused only when its connection is not open.
-		_, _ = s.Apply(&Register{Meta: m, Service: i.ServiceKey, Owner: i.Owner, Instance: i.Instance, TakeHealth: true})
+		_, _ = s.Apply(&Register{Meta: m, Service: i.ServiceKey, Owner: i.Owner, Instance: inst, TakeHealth: true})
 	case e.Override != nil:
 		_, _ = s.Apply(&SetOverride{Meta: m, Service: e.Override.ServiceKey, Entries: []TargetOverride{e.Override.TargetOverride}})
 	}
@@ -215,7 +252,10 @@ func (s *Store) loadService(e *serviceEntry, m Meta) {
 	if svc == nil {
 		svc = s.newService(sh, e.ServiceKey, e.Info, m)
 	}
-	svc.info, svc.clusters, svc.durable = e.Info, slices.Clone(e.Clusters), true
+	svc.info, svc.kept = e.Info, svc.kept || e.Kept
+	for _, c := range e.Clusters {
+		svc.setCluster(c)
+	}
 	svc.revision = max(svc.revision, e.Revision)
 	svc.changed(m.At)
 }
@@ -225,7 +265,11 @@ func (s *Store) forgetDurable(m Meta) {
 	for i := range s.shards {
 		sh := &s.shards[i]
 		sh.mu.Lock()
-		sh.overlays = nil
+		for key, targets := range sh.overlays {
+			for target := range targets {
+				s.dropOverride(sh, key, target, m)
+			}
+		}
 		for _, svc := range sh.services {
 			s.forgetDurableService(sh, svc, m)
 		}
@@ -238,17 +282,22 @@ func (s *Store) forgetDurable(m Meta) {
 }
 
 func (s *Store) forgetDurableService(sh *shard, svc *service, m Meta) {
+	durable := svc.kept
 	for _, r := range slices.Clone(svc.records) {
 		if h := r.holdingOf(OwnerDurable); h != nil {
+			durable = true
 			s.release(sh, r, m, h.owner)
 		}
 	}
 	switch {
-	case !svc.durable:
+	case !durable:
 	case len(svc.records) == 0:
 		s.dropService(sh, svc, m)
 	default:
-		svc.durable = false
-		s.setInfo(svc, &ServiceInfo{Selector: Selector{Type: SelectorNone}}, m)
+		svc.kept = false
+		for _, c := range svc.clusters {
+			svc.setCluster(NewCluster(c.Name))
+		}
+		s.setInfo(sh, svc, s.blank, m)
 	}
 }

@@ -1,6 +1,8 @@
 package registry
 
 import (
+	"errors"
+	"fmt"
 	"hash/maphash"
 	"slices"
 	"strings"
@@ -13,15 +15,33 @@ import (
 type Config struct {
 	// OverrideMemory is how long an operator's override outlives an instance
 	// that disconnected or expired, for the one who comes back.
-	OverrideMemory time.Duration
+	OverrideMemory time.Duration `config:"expiry.override-memory" help:"How long an operator's override of an instance outlives the instance, for the one who comes back."`
 	// EmptyServiceMemory is how long a service that nobody created by hand stays
 	// after its last instance went.
-	EmptyServiceMemory time.Duration
-	// Brake limits mass expiry; see [Brake].
-	Brake Brake
+	EmptyServiceMemory time.Duration `config:"expiry.empty-service-memory" help:"How long a service that nobody created by hand stays after its last instance went."`
 	// Expire removes instances whose beats stopped; without it they only become
 	// unhealthy.
-	Expire bool
+	Expire bool `config:"expiry.remove" help:"Remove instances whose beats stopped; when off they only become unhealthy."`
+	// Brake limits mass expiry; see [Brake].
+	Brake Brake
+}
+
+// Validate reports all faults at once.
+func (c Config) Validate() error {
+	var errs []error
+	if c.OverrideMemory < 0 {
+		errs = append(errs, fmt.Errorf("expiry.override-memory: %v is negative", c.OverrideMemory))
+	}
+	if c.EmptyServiceMemory < time.Second {
+		errs = append(errs, fmt.Errorf("expiry.empty-service-memory: %v is below 1s", c.EmptyServiceMemory))
+	}
+	if c.Brake.MinInstances < 1 {
+		errs = append(errs, fmt.Errorf("expiry.brake-min-instances: %d is below 1", c.Brake.MinInstances))
+	}
+	if !(c.Brake.MinShare > 0 && c.Brake.MinShare <= 1) {
+		errs = append(errs, fmt.Errorf("expiry.brake-min-share: %v is not above 0 and at most 1", c.Brake.MinShare))
+	}
+	return errors.Join(errs...)
 }
 
 // DefaultConfig returns the settings of a server that was told nothing.
@@ -48,8 +68,14 @@ type Store struct {
 	names      directory
 	namespaces namespaces
 	switches   atomic.Pointer[Switches]
+	switching  sync.Mutex // held while a switch is set
 	clients    clients
 	counts     counts
+	// blank are the settings of a service that came into being with its first
+	// instance, cluster those of a DEFAULT cluster that nobody configured: almost
+	// every service shares them.
+	blank   *ServiceInfo
+	cluster *Cluster
 	// floor is at least the revision of every service that was removed and every
 	// revision known from before a restart, so that none is ever given twice.
 	floor atomic.Int64
@@ -64,8 +90,13 @@ type shard struct {
 	subs     map[ServiceKey]subscriptions
 	overlays map[ServiceKey]map[InstanceKey]*overlay // nil while there are none
 	wheel    wheel
-	emptied  []*service // services that became empty; see [shard.queueEmptied]
+	// emptied holds the services that became empty and are to be cleaned, each
+	// once; none of them before cleanAt on the lease clock.
+	emptied  []*service
+	cleanAt  time.Duration
+	held     []*service // services whose brake holds
 	interner interner
+	event    Event // the one being emitted, so that emitting allocates nothing
 }
 
 // service is one service with its instances. It is guarded by its shard's lock,
@@ -77,17 +108,20 @@ type service struct {
 	clusters []*Cluster // sorted by name
 	records  []*record  // sorted by [record.compare]
 	revision int64
-	// durable: the durable store knows the service; it is not cleaned when empty.
-	durable   bool
-	emptiedAt time.Duration // when it last became empty
+	// kept: somebody made or configured it, so it stays when it is empty.
+	kept      bool
 	queued    bool          // in the shard's list of emptied services
+	emptiedAt time.Duration // when it last became empty
 	brake     brakeState
 	view      atomic.Pointer[View] // nil when it must be built anew
 }
 
 // NewStore returns an empty store whose events go to sink.
 func NewStore(cfg Config, sink Sink) *Store {
-	s := &Store{cfg: cfg, sink: sink, seed: maphash.MakeSeed()}
+	s := &Store{
+		cfg: cfg, sink: sink, seed: maphash.MakeSeed(),
+		blank: blankInfo(), cluster: NewCluster(DefaultCluster),
+	}
 	for i := range s.shards {
 		s.shards[i].services = map[ServiceKey]*service{}
 		s.shards[i].subs = map[ServiceKey]subscriptions{}
@@ -114,12 +148,38 @@ type Command interface {
 
 // Result is what a command did, for callers that answer with it.
 type Result struct {
-	// Touched are the instances after the command, in the order of its targets.
+	// Touched are the instances after a [SetOverride], in the order of its
+	// entries and without those that are not there.
 	Touched []*Instance
 }
 
 // Apply makes a change. A refusal is an *[Error] and leaves the state as it was.
 func (s *Store) Apply(c Command) (Result, error) { return c.apply(s) }
+
+// conditional is a command whose refusal may depend on ephemeral instances.
+type conditional interface {
+	Command
+	target() ServiceKey
+	// refusal says why the command cannot be applied; svc may be nil. The caller
+	// holds the shard's lock.
+	refusal(svc *service) error
+}
+
+// Check returns the refusal with which [Store.Apply] would answer now, if the
+// ephemeral instances of the service may be its reason; otherwise nil. Whoever
+// puts commands into a durable log asks first: a command that is refused there
+// comes again with each replay, and then without those instances. Only a race is
+// left for Apply to refuse.
+func (s *Store) Check(c Command) error {
+	cond, ok := c.(conditional)
+	if !ok {
+		return nil
+	}
+	sh := s.shard(cond.target())
+	sh.mu.RLock()
+	defer sh.mu.RUnlock()
+	return cond.refusal(sh.services[cond.target()])
+}
 
 // RaiseFloor makes sure that no revision at or below r is given from now on.
 func (s *Store) RaiseFloor(r int64) {
@@ -131,10 +191,18 @@ func (s *Store) RaiseFloor(r int64) {
 	}
 }
 
-func (s *Store) emit(e *Event) { s.sink.Emit(e) }
+// emit passes an event of a service to the sink. The caller holds the lock of
+// the service's shard.
+func (s *Store) emit(sh *shard, e Event) {
+	sh.event = e
+	s.sink.Emit(&sh.event)
+}
 
-// find returns the record of an identity, nil when it is not there.
+// find returns the record of an identity, nil when it is not there. svc may be nil.
 func (svc *service) find(key InstanceKey) *record {
+	if svc == nil {
+		return nil
+	}
 	if i, ok := svc.index(key); ok {
 		return svc.records[i]
 	}
@@ -154,6 +222,20 @@ func (svc *service) cluster(name string) *Cluster {
 }
 
 func compareCluster(c *Cluster, name string) int { return strings.Compare(c.Name, name) }
+
+// useCluster returns the name of a cluster of the service, in memory of its own.
+// It makes the cluster when it is not there.
+func (s *Store) useCluster(svc *service, name string) string {
+	if c := svc.cluster(name); c != nil {
+		return c.Name
+	}
+	c := s.cluster
+	if name != c.Name {
+		c = NewCluster(strings.Clone(name))
+	}
+	svc.setCluster(c)
+	return c.Name
+}
 
 // setCluster adds or replaces a cluster. The slice is copied, because views
 // share it.
@@ -185,23 +267,26 @@ func (s *Store) newService(sh *shard, key ServiceKey, info *ServiceInfo, m Meta)
 	sh.services[svc.key] = svc
 	s.names.add(svc.key, svc.grouped)
 	s.counts.services.Add(1)
-	s.emit(&Event{Kind: ServiceCreated, At: m.At, Cause: m.Cause, Service: svc.key, Revision: svc.changed(m.At)})
-	s.settle(sh, svc, m)
+	s.emit(sh, Event{Kind: ServiceCreated, At: m.At, Cause: m.Cause, Service: svc.key, Revision: svc.changed(m.At)})
 	return svc
 }
 
-// dropService removes a service and what is left in it.
+// dropService removes a service and what is left in it, owner by owner.
 func (s *Store) dropService(sh *shard, svc *service, m Meta) {
 	for len(svc.records) > 0 {
 		r := svc.records[len(svc.records)-1]
-		s.remove(sh, r, m, r.top.owner)
+		owner := r.top.owner
+		if below := r.below(); len(below) > 0 {
+			owner = below[len(below)-1].owner
+		}
+		s.release(sh, r, m, owner)
 	}
 	delete(sh.services, svc.key)
 	s.names.remove(svc.key, svc.grouped)
 	s.counts.services.Add(-1)
 	rev := svc.changed(m.At)
 	s.RaiseFloor(rev)
-	s.emit(&Event{Kind: ServiceRemoved, At: m.At, Cause: m.Cause, Service: svc.key, Revision: rev})
+	s.emit(sh, Event{Kind: ServiceRemoved, At: m.At, Cause: m.Cause, Service: svc.key, Revision: rev})
 }
 
 // clone copies the strings, so that a key made of request memory may be kept.
@@ -214,9 +299,17 @@ func (k InstanceKey) clone() InstanceKey {
 // forgets freely, so it cannot grow. The caller holds the shard's lock.
 type interner struct{ recent [64]string }
 
+// internMax is the longest string that the interner remembers, so that all of a
+// store's interners hold 4 MiB at most.
+const internMax = 1 << 10
+
+// intern returns a string that is equal to s and no part of other memory.
 func (in *interner) intern(s string) string {
 	if s == "" {
 		return ""
+	}
+	if len(s) > internMax {
+		return strings.Clone(s)
 	}
 	var h uint32 = 2166136261 // FNV-1a over the ends, enough to spread 64 slots
 	for i := range min(len(s), 16) {
@@ -265,6 +358,6 @@ func (s *Store) count(i *Instance, n int64) {
 // far. It looks at every service.
 func (s *Store) HighestRevision() int64 {
 	highest := s.floor.Load()
-	s.eachService(func(_ *shard, svc *service) { highest = max(highest, svc.revision) })
+	s.eachService(func(svc *service) { highest = max(highest, svc.revision) })
 	return highest
 }

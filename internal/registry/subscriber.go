@@ -85,17 +85,19 @@ func (s *Store) subscribe(sh *shard, c *Subscribe) error {
 	kept.Clusters = sh.interner.intern(c.Subscriber.Clusters)
 	kept.App = sh.interner.intern(c.Subscriber.App)
 	kept.lastSeen.Store(int64(c.At.Lease))
-	if id := kept.Client; id != "" && !s.clients.watch(id, kept.Service) {
-		return Refuse(ClientClosed, "", string(id), "connection %s is closed", id)
-	}
-	if sh.subs[kept.Service] == nil {
-		sh.subs[kept.Service] = subscriptions{}
-	}
-	if _, ok := sh.subs[kept.Service][kept.SubscriberKey]; !ok {
+	subs := sh.subs[kept.Service]
+	if subs[kept.SubscriberKey] == nil {
+		if id := kept.Client; id != "" && !s.clients.watch(id, kept.Service) {
+			return Refuse(ClientClosed, "", string(id), "connection %s is closed", id)
+		}
 		s.counts.subscribers.Add(1)
 	}
-	sh.subs[kept.Service][kept.SubscriberKey] = kept
-	s.emit(&Event{Kind: Subscribed, At: c.At, Cause: c.Cause, Service: kept.Service, Detail: kept.describe()})
+	if subs == nil {
+		subs = subscriptions{}
+		sh.subs[kept.Service] = subs
+	}
+	subs[kept.SubscriberKey] = kept
+	s.emit(sh, Event{Kind: Subscribed, At: c.At, Cause: c.Cause, Service: kept.Service, Detail: kept.describe()})
 	return nil
 }
 
@@ -124,7 +126,10 @@ func (s *Store) unsubscribe(sh *shard, sub *Subscriber, m Meta) {
 		delete(sh.subs, sub.Service)
 	}
 	s.counts.subscribers.Add(-1)
-	s.emit(&Event{Kind: Unsubscribed, At: m.At, Cause: m.Cause, Service: sub.Service, Detail: sub.describe()})
+	if sub.Client != "" {
+		s.clients.unwatch(sub.Client, sub.Service)
+	}
+	s.emit(sh, Event{Kind: Unsubscribed, At: m.At, Cause: m.Cause, Service: sub.Service, Detail: sub.describe()})
 }
 
 // unsubscribeClient ends every subscription of a connection to one service.
@@ -132,26 +137,38 @@ func (s *Store) unsubscribeClient(key ServiceKey, id ClientID, m Meta) {
 	sh := s.shard(key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	for _, sub := range sh.subs[key] {
-		if sub.Client == id {
-			s.unsubscribe(sh, sub, m)
+	s.unsubscribeAll(sh, m, sh.subs[key].matching(func(sub *Subscriber) bool { return sub.Client == id }))
+}
+
+func (s *Store) unsubscribeAll(sh *shard, m Meta, list []*Subscriber) {
+	sortSubscribers(list)
+	for _, sub := range list {
+		s.unsubscribe(sh, sub, m)
+	}
+}
+
+func (subs subscriptions) matching(match func(*Subscriber) bool) []*Subscriber {
+	var list []*Subscriber
+	for _, sub := range subs {
+		if match(sub) {
+			list = append(list, sub)
 		}
 	}
+	return list
 }
 
 // ExpireSubscribers ends the UDP subscriptions that were not renewed for ttl. It
 // looks at every subscriber; call it every few seconds.
 func (s *Store) ExpireSubscribers(at Instant, ttl time.Duration) {
 	m := Meta{At: at, Cause: Cause{Kind: CauseExpiry, Detail: "not renewed for " + ttl.String()}}
+	lapsed := func(sub *Subscriber) bool {
+		return sub.Protocol == ProtocolUDP && at.Lease-sub.LastSeen() > ttl
+	}
 	for i := range s.shards {
 		sh := &s.shards[i]
 		sh.mu.Lock()
 		for _, subs := range sh.subs {
-			for _, sub := range subs {
-				if sub.Protocol == ProtocolUDP && at.Lease-sub.LastSeen() > ttl {
-					s.unsubscribe(sh, sub, m)
-				}
-			}
+			s.unsubscribeAll(sh, m, subs.matching(lapsed))
 		}
 		sh.mu.Unlock()
 	}
@@ -207,10 +224,7 @@ func (s *Store) Subscriber(service ServiceKey, key SubscriberKey) *Subscriber {
 func sortSubscribers(list []*Subscriber) {
 	slices.SortFunc(list, func(a, b *Subscriber) int {
 		if a.Service != b.Service {
-			return cmp.Or(
-				strings.Compare(a.Service.Namespace, b.Service.Namespace),
-				strings.Compare(a.Service.Group, b.Service.Group), strings.Compare(a.Service.Name, b.Service.Name),
-			)
+			return a.Service.compare(b.Service)
 		}
 		if c := a.Addr.Compare(b.Addr); c != 0 {
 			return c

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -91,6 +91,18 @@ func DefaultSwitches() *Switches {
 // Switches returns the present switches, which must not be changed.
 func (s *Store) Switches() *Switches { return s.switches.Load() }
 
+// UnmarshalJSON reads what a snapshot or an operator holds of the switches; what
+// is not there has its default.
+func (s *Switches) UnmarshalJSON(data []byte) error {
+	type plain Switches // without this method
+	p := plain(*DefaultSwitches())
+	if err := json.Unmarshal(data, &p); err != nil {
+		return err
+	}
+	*s = Switches(p)
+	return nil
+}
+
 // SetSwitch is a durable command: it sets one switch by the name that Nacos
 // gives it. It may also be applied on its own, for this server only.
 type SetSwitch struct {
@@ -100,17 +112,14 @@ type SetSwitch struct {
 }
 
 func (c *SetSwitch) apply(s *Store) (Result, error) {
-	for {
-		old := s.switches.Load()
-		next, err := old.with(c.Entry, c.Value)
-		if err != nil {
-			return Result{}, err
-		}
-		if s.switches.CompareAndSwap(old, next) {
-			break
-		}
+	s.switching.Lock()
+	defer s.switching.Unlock()
+	next, err := s.Switches().with(c.Entry, strings.Clone(c.Value))
+	if err != nil {
+		return Result{}, err
 	}
-	s.emit(&Event{Kind: SwitchSet, At: c.At, Cause: c.Cause, Detail: c.Entry + "=" + c.Value})
+	s.switches.Store(next)
+	s.sink.Emit(&Event{Kind: SwitchSet, At: c.At, Cause: c.Cause, Detail: c.Entry + "=" + c.Value})
 	return Result{}, nil
 }
 
@@ -151,8 +160,7 @@ func (s *Switches) with(entry, value string) (*Switches, error) {
 	case "limitedUrlMap":
 		err = n.setLimitedURLs(value)
 	case "overriddenServerStatus":
-		n.OverriddenServerStatus = new(strings.TrimSpace(strings.TrimPrefix(value, "null")))
-		err = checkStatus(*n.OverriddenServerStatus)
+		err = n.setStatus(value)
 	case "masters":
 		n.Masters = strings.Split(value, ",")
 	case "enableStandalone": // the original never applies it
@@ -214,9 +222,18 @@ func setMillis(field *int64, entry, value string, least int64, tooSmall string) 
 	return nil
 }
 
+// setStatus forces a server status; the word null clears it.
+func (s *Switches) setStatus(value string) error {
+	if value == "null" {
+		value = ""
+	}
+	s.OverriddenServerStatus = &value
+	return checkStatus(value)
+}
+
 func (s *Switches) setDistroThreshold(value string) error {
 	f, err := strconv.ParseFloat(value, 32)
-	if err != nil {
+	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
 		return badNumber("distroThreshold", value)
 	}
 	if f <= 0 {
@@ -235,7 +252,7 @@ func (s *Switches) setCheckTimes(value string) error {
 	return nil
 }
 
-// versionPattern is a function-free constant of the original's own check.
+// versionPattern is what the original demands of a version.
 const versionPattern = `[0-9]+\.[0-9]+\.[0-9]+`
 
 func (s *Switches) setPushVersion(value string) error {
@@ -262,23 +279,33 @@ func (s *Switches) setLimitedURLs(value string) error {
 	if value == "" {
 		return nil
 	}
-	limited := maps.Clone(s.LimitedURLMap)
-	clear(limited)
+	limited := map[string]int{}
 	for pair := range strings.SplitSeq(value, ",") {
-		parts := strings.Split(pair, ":")
-		if len(parts) != 2 {
+		prefix, text, found := strings.Cut(pair, ":")
+		if !found || text == "" || strings.Contains(text, ":") {
 			return badSwitch("limitedUrlMap", value, "invalid input for limited urls")
 		}
-		status, err := strconv.Atoi(parts[1])
+		status, err := strconv.Atoi(text)
 		if err != nil {
-			return badNumber("limitedUrlMap", parts[1])
+			return badNumber("limitedUrlMap", text)
 		}
-		if status <= 0 {
-			return badSwitch("limitedUrlMap", value, "illegal normal status code: %d", status)
-		}
-		limited[parts[0]] = status
+		limited[prefix] = status
 	}
 	s.LimitedURLMap = limited
+	return checkLimitedURLs(limited)
+}
+
+// checkLimitedURLs refuses an empty prefix, which would lock everybody out, this
+// switch included, and numbers that are no final HTTP status.
+func checkLimitedURLs(limited map[string]int) error {
+	for prefix, status := range limited {
+		if prefix == "" {
+			return badSwitch("limitedUrlMap", "", "url can not be empty , url: ")
+		}
+		if status < 200 || status > 599 {
+			return badSwitch("limitedUrlMap", prefix, "illegal normal status code: %d", status)
+		}
+	}
 	return nil
 }
 
@@ -305,7 +332,10 @@ func checkStatus(status string) error {
 // does. As in the original enableStandalone, pushCSharpVersion and
 // healthCheckWhiteList stay.
 func (s *Switches) batch(value string) (*Switches, error) {
-	n := *DefaultSwitches()
+	var n Switches
+	if !strings.HasPrefix(strings.TrimSpace(value), "{") {
+		return nil, badSwitch("batch", value, "the switches are no JSON object")
+	}
 	if err := json.Unmarshal([]byte(value), &n); err != nil {
 		return nil, badSwitch("batch", value, "the switches are no JSON object: %v", err)
 	}
@@ -321,6 +351,9 @@ func (s *Switches) batch(value string) (*Switches, error) {
 	n.HealthCheckWhiteList, n.Name, n.Checksum = s.HealthCheckWhiteList, s.Name, s.Checksum
 	if n.LimitedURLMap == nil {
 		n.LimitedURLMap = map[string]int{}
+	}
+	if err := checkLimitedURLs(n.LimitedURLMap); err != nil {
+		return nil, err
 	}
 	if n.OverriddenServerStatus != nil {
 		if err := checkStatus(*n.OverriddenServerStatus); err != nil {

@@ -1,9 +1,7 @@
 package registry
 
 import (
-	"cmp"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -125,12 +123,14 @@ func (svc *service) build() *View {
 
 // Cluster returns a cluster of the view, nil when there is none of that name.
 func (v *View) Cluster(name string) *Cluster {
-	for _, c := range v.Clusters {
-		if c.Name == name {
-			return c
-		}
+	if i, ok := v.clusterIndex(name); ok {
+		return v.Clusters[i]
 	}
 	return nil
+}
+
+func (v *View) clusterIndex(name string) (int, bool) {
+	return slices.BinarySearchFunc(v.Clusters, name, compareCluster)
 }
 
 // Holder is one owner of an instance, for explanations.
@@ -162,7 +162,7 @@ func (s *Store) Standings(key ServiceKey, now Instant) []Standing {
 	out := make([]Standing, len(svc.records))
 	for i, r := range svc.records {
 		st := Standing{Instance: r.inst, SinceBeat: -1, Owners: []Holder{{r.top.owner, r.top.healthy}}}
-		for _, h := range r.below {
+		for _, h := range r.below() {
 			st.Owners = append(st.Owners, Holder{h.owner, h.healthy})
 		}
 		if r.holdingOf(OwnerHTTP) != nil {
@@ -182,19 +182,14 @@ func (s *Store) HasOwner(key ServiceKey, instance InstanceKey, kind OwnerKind) b
 	sh := s.shard(key)
 	sh.mu.RLock()
 	defer sh.mu.RUnlock()
-	svc := sh.services[key]
-	if svc == nil {
-		return false
-	}
-	r := svc.find(instance.identity())
+	r := sh.services[key].find(instance.identity())
 	return r != nil && r.holdingOf(kind) != nil
 }
 
 // Find returns the instance of an identity, nil when it is not in the view.
 func (v *View) Find(key InstanceKey) *Instance {
 	i, ok := slices.BinarySearchFunc(v.Instances, key.identity(), func(i *Instance, k InstanceKey) int {
-		have := i.Key().identity()
-		return cmp.Or(strings.Compare(have.IP, k.IP), cmp.Compare(have.Port, k.Port), strings.Compare(have.Cluster, k.Cluster))
+		return i.Key().identity().compare(k)
 	})
 	if !ok {
 		return nil

@@ -2,48 +2,75 @@ package registry
 
 import "time"
 
-// The wheel has one slot per tick. An entry further away than the horizon waits
+// The wheel has one slot per tick. A record that is due past the horizon waits
 // in the last slot and is looked at again there.
 const (
 	wheelTick  = 250 * time.Millisecond
 	wheelSlots = 256 // a horizon of 64 s, past the default times
 )
 
-// wheel finds the records whose lease may have run out. A record is in it once;
-// beats do not move it: when its slot comes up, it goes back to where its latest
+// wheel finds the records whose lease may have run out. Beats do not move a
+// record: when its slot comes up, whoever judges it arms it for where its latest
 // beat puts it. Guarded by the shard's lock.
 type wheel struct {
-	slots [wheelSlots][]*record
-	// at is the tick that was last expired.
-	at int64
+	slots [wheelSlots]*record // lists linked through [record.timer]
+	at    int64               // the tick that time has reached; no record waits before it
 }
 
-// add puts r where it is due, unless it is in the wheel already.
-func (w *wheel) add(r *record, due time.Duration) {
-	if r.wheeled {
+// timer is a record's place in the wheel. The zero value is in none.
+type timer struct {
+	next *record
+	prev **record // what points to the record; nil when it is in no slot
+	tick int64
+}
+
+// arm makes sure that r is judged once it is due. A record that is to be judged
+// earlier stays where it is.
+func (w *wheel) arm(r *record, due time.Duration) {
+	tick := min(max(int64(due/wheelTick), w.at), w.at+wheelSlots-1)
+	if r.timer.prev != nil && r.timer.tick <= tick {
 		return
 	}
-	r.wheeled = true
-	tick := int64(due/wheelTick) + 1 // never early
-	tick = min(max(tick, w.at+1), w.at+wheelSlots-1)
+	w.disarm(r)
 	slot := &w.slots[tick%wheelSlots]
-	*slot = append(*slot, r)
+	r.timer = timer{next: *slot, prev: slot, tick: tick}
+	if r.timer.next != nil {
+		r.timer.next.timer.prev = &r.timer.next
+	}
+	*slot = r
 }
 
-// advance takes out the entries of the ticks up to now and gives each to f,
-// which puts it back with add if it must.
-func (w *wheel) advance(now time.Duration, f func(*record)) {
-	for until := int64(now / wheelTick); w.at < until; {
-		if until-w.at > wheelSlots {
-			w.at = until - wheelSlots
+// disarm takes r out of its slot, if it is in one.
+func (w *wheel) disarm(r *record) {
+	t := &r.timer
+	if t.prev == nil {
+		return
+	}
+	*t.prev = t.next
+	if t.next != nil {
+		t.next.timer.prev = t.prev
+	}
+	*t = timer{}
+}
+
+// advance lets time pass and gives judge, once each, the records that may be due
+// at now. The slot of the present tick comes up again at the next call, so that
+// nothing due is ever missed for being a part of a tick away; judge puts a
+// record that is not due yet back with arm.
+func (w *wheel) advance(now time.Duration, judge func(*record)) {
+	reached := int64(now / wheelTick)
+	from := max(w.at, reached-wheelSlots+1)
+	w.at = max(w.at, reached)
+	for tick := from; tick <= reached; tick++ {
+		waiting := w.slots[tick%wheelSlots]
+		w.slots[tick%wheelSlots] = nil
+		if waiting != nil {
+			waiting.timer.prev = &waiting
 		}
-		w.at++
-		slot := &w.slots[w.at%wheelSlots]
-		due := *slot
-		*slot = nil
-		for _, r := range due {
-			r.wheeled = false
-			f(r)
+		for waiting != nil {
+			r := waiting
+			w.disarm(r)
+			judge(r)
 		}
 	}
 }
