@@ -34,3 +34,86 @@ func BenchmarkPropose(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkStart measures New to Ready.
+func BenchmarkStart(b *testing.B) {
+	b.Run("empty", func(b *testing.B) {
+		for b.Loop() {
+			b.StopTimer()
+			cfg := testConfig(b)
+			b.StartTimer()
+			r, err := tryStart(b, cfg, newCounts())
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.StopTimer()
+			if err := r.stop(); err != nil {
+				b.Fatal(err)
+			}
+			b.StartTimer()
+		}
+	})
+	for _, size := range []struct{ snapshot, log int }{{0, 1000}, {100_000, 0}, {100_000, 8192}, {100_000, 100_000}} {
+		b.Run(fmt.Sprintf("snapshot=%d/log=%d", size.snapshot, size.log), func(b *testing.B) {
+			cfg := testConfig(b)
+			fill(b, cfg, size.snapshot, size.log)
+			cfg.SnapshotEvery = 1 << 40 // the log stays as it is
+			for b.Loop() {
+				r, err := tryStart(b, cfg, newCounts())
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.StopTimer()
+				if got := r.state.total(); got != uint64(size.snapshot+size.log) {
+					b.Fatalf("%d commands, want %d", got, size.snapshot+size.log)
+				}
+				if err := r.stop(); err != nil {
+					b.Fatal(err)
+				}
+				b.StartTimer()
+			}
+		})
+	}
+}
+
+// fill leaves a log with so many commands of 250 bytes in its snapshot, and so
+// many after it.
+func fill(b *testing.B, cfg Config, snapshot, log int) {
+	b.Helper()
+	r := start(b, cfg)
+	proposeMany(b, r, 0, snapshot)
+	if snapshot > 0 {
+		if err := r.Compact(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := r.stop(); err != nil {
+		b.Fatal(err)
+	}
+	cfg.SnapshotEvery = 1 << 40 // none after this
+	r = start(b, cfg)
+	proposeMany(b, r, snapshot, log)
+	if err := r.stop(); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// proposeMany proposes n different commands of 250 bytes by many callers.
+func proposeMany(tb testing.TB, r *running, from, n int) {
+	tb.Helper()
+	var next atomic.Int64
+	var group sync.WaitGroup
+	for range 256 {
+		group.Go(func() {
+			for i := next.Add(1); i <= int64(n); i = next.Add(1) {
+				cmd := make([]byte, 250)
+				copy(cmd, fmt.Sprint("instance-", int64(from)+i))
+				if _, err := r.Propose(tb.Context(), cmd); err != nil {
+					tb.Error(err)
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+}

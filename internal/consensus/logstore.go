@@ -37,29 +37,29 @@ type logStore struct {
 	onWrite func(int, time.Duration)
 	serving atomic.Bool // the library runs: it panics if a term cannot be stored
 
+	recent atomic.Pointer[recentEntries] // what inspect has read, until the start is over
+
 	stale uint64 // first index that a failed write may have left; 0 for none; the writer's own
 
 	writes    atomic.Uint64 // successful StoreLogs
 	writeTime atomic.Int64  // nanoseconds they took together
 }
 
-// boltOptions are for all uses of the file. The free list is not stored but
-// found anew at each start: cheaper writes, and nothing to be damaged.
-func boltOptions(readOnly bool) *bbolt.Options {
+// boltOptions returns how the file is used. The list of free pages is not
+// stored but found anew at each start, which makes writes cheaper: after a
+// burst it would be long.
+func boltOptions() *bbolt.Options {
 	return &bbolt.Options{
 		Timeout:        time.Second, // for the file's own lock; the directory is locked already
 		NoFreelistSync: true,
 		FreelistType:   bbolt.FreelistMapType,
-		ReadOnly:       readOnly,
 	}
 }
 
 // openLogStore opens the log, which [inspect] has found sound, or makes one.
-func openLogStore(cfg Config, disk *diskHealth) (_ *logStore, err error) {
+func openLogStore(cfg Config, disk *diskHealth) (*logStore, error) {
 	path := filepath.Join(cfg.Dir, logName)
-	defer catchFaults()()
-	defer recoverDamage(path, &err)
-	bolt, err := raftboltdb.New(raftboltdb.Options{Path: path, BoltOptions: boltOptions(false)})
+	bolt, err := raftboltdb.New(raftboltdb.Options{Path: path, BoltOptions: boltOptions()})
 	if err != nil {
 		return nil, store.Explain("open", path, err)
 	}
@@ -71,6 +71,32 @@ func openLogStore(cfg Config, disk *diskHealth) (_ *logStore, err error) {
 
 func (s *logStore) close() error { return store.Explain("close", s.path, s.bolt.Close()) }
 
+// recentEntries are the entries after the newest snapshot, in order and without
+// a hole. The library reads each of them twice at a start, and inspect once
+// before; decoding them takes most of the time.
+type recentEntries struct {
+	entries []raft.Log
+	bytes   int
+}
+
+// maxRecent bounds the memory of recentEntries, in bytes of commands. What is
+// above is read from the file again.
+const maxRecent = 64 << 20
+
+func (r *recentEntries) add(entry *raft.Log) {
+	if r.bytes += len(entry.Data); r.bytes <= maxRecent {
+		r.entries = append(r.entries, *entry)
+	}
+}
+
+func (r *recentEntries) get(index uint64, entry *raft.Log) bool {
+	if len(r.entries) == 0 || index < r.entries[0].Index || index-r.entries[0].Index >= uint64(len(r.entries)) {
+		return false
+	}
+	*entry = r.entries[index-r.entries[0].Index]
+	return true
+}
+
 // FirstIndex implements [raft.LogStore].
 func (s *logStore) FirstIndex() (uint64, error) { return s.bolt.FirstIndex() }
 
@@ -79,6 +105,9 @@ func (s *logStore) LastIndex() (uint64, error) { return s.bolt.LastIndex() }
 
 // GetLog implements [raft.LogStore].
 func (s *logStore) GetLog(index uint64, entry *raft.Log) error {
+	if recent := s.recent.Load(); recent != nil && recent.get(index, entry) {
+		return nil
+	}
 	if err := s.bolt.GetLog(index, entry); err != nil {
 		return err // raft.ErrLogNotFound is compared with ==
 	}

@@ -62,6 +62,7 @@ func openNode(cfg Config, fsm *machine, disk *diskHealth, logger *slog.Logger) (
 	if n.logs, err = openLogStore(cfg, disk); err != nil {
 		return nil, err
 	}
+	n.logs.recent.Store(&found.log.recent)
 	if err := n.start(cfg, fsm, hlog); err != nil {
 		return nil, errors.Join(err, n.logs.close())
 	}
@@ -159,6 +160,7 @@ func (n *node) lead(ctx context.Context) error {
 			return ctx.Err()
 		case leads := <-n.raft.LeaderCh():
 			if leads && n.raft.Barrier(0).Error() == nil {
+				n.logs.recent.Store(nil)
 				return nil
 			}
 		}
