@@ -34,7 +34,7 @@ func (r *replayer) apply(rec *ledger.Record) error {
 			r.open(e.Owner.Client)
 		}
 		cmd = &registry.Register{
-			Meta: r.meta, Service: e.Service, Owner: e.Owner, Instance: *e.Instance, TakeHealth: true,
+			Meta: r.meta, Service: e.Service, Owner: e.Owner, Instance: registered(e), TakeHealth: true,
 		}
 	case registry.InstanceRemoved, registry.OwnerRemoved:
 		cmd = &registry.Deregister{Meta: r.meta, Service: e.Service, Owner: e.Owner, Instance: e.Instance.Key()}
@@ -50,4 +50,15 @@ func (r *replayer) apply(rec *ledger.Record) error {
 	// tell how.
 	_, _ = r.store.Apply(cmd)
 	return nil
+}
+
+// registered returns what the owner registered, before any override, with the
+// health of then.
+func registered(e *registry.Event) registry.Instance {
+	if e.Base == nil {
+		return *e.Instance
+	}
+	i := *e.Base
+	i.Healthy = e.Instance.Healthy
+	return i
 }
