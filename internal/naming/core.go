@@ -2,6 +2,8 @@ package naming
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 
 	"github.com/rollcall-registry/rollcall/internal/registry"
@@ -79,4 +81,18 @@ func (c *Core) meta(cause registry.Cause) registry.Meta {
 // propose sends a durable command through the log.
 func (c *Core) propose(ctx context.Context, cmd registry.Command) (registry.Result, error) {
 	return c.log.Propose(ctx, cmd)
+}
+
+// Validate reports all faults at once.
+func (c Config) Validate() error {
+	var errs []error
+	for _, l := range []struct {
+		key string
+		n   int
+	}{{"limits.metadata", c.MetadataLimit}, {"limits.services", c.ServiceLimit}, {"limits.instances", c.InstanceLimit}} {
+		if l.n < 0 {
+			errs = append(errs, fmt.Errorf("%s: %d is negative", l.key, l.n))
+		}
+	}
+	return errors.Join(errs...)
 }
