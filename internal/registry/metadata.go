@@ -60,6 +60,9 @@ func ParseMetadata(text string) (Metadata, error) {
 	if strings.TrimSpace(text) == "" {
 		return "", nil
 	}
+	if m, ok := parsePlainMetadata(text); ok {
+		return m, nil
+	}
 	if m, ok := parseMetadataJSON(text); ok {
 		return NewMetadata(m), nil
 	}
