@@ -17,7 +17,9 @@ const (
 	tooManyFromHere
 )
 
-// admission counts connections against the two limits.
+// admission counts connections against the two limits. The total counts from the
+// moment of acceptance, the address once it is known (behind PROXY protocol that
+// takes a few bytes).
 type admission struct {
 	max, maxPerIP int // 0 is no limit
 
@@ -33,32 +35,47 @@ func (a *admission) init(maxConns, maxPerIP int) {
 	a.perIP = map[netip.Addr]int{}
 }
 
-// enter counts a connection of ip, unless that passes a limit.
-func (a *admission) enter(ip netip.Addr) verdict {
+// enter counts a connection, unless that passes the limit.
+func (a *admission) enter() verdict {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.max > 0 && a.total >= a.max {
 		return tooMany
 	}
-	if a.maxPerIP > 0 && ip.IsValid() {
-		if a.perIP[ip] >= a.maxPerIP {
-			return tooManyFromHere
-		}
-		a.perIP[ip]++
-	}
 	a.total++
 	return admitted
 }
 
-// leave takes an admitted connection of ip off the count.
-func (a *admission) leave(ip netip.Addr) {
+// leave takes a connection off the count.
+func (a *admission) leave() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.total--
-	if a.maxPerIP > 0 && ip.IsValid() {
-		if a.perIP[ip]--; a.perIP[ip] == 0 {
-			delete(a.perIP, ip)
-		}
+}
+
+// enterFrom counts a connection of ip, unless that passes the limit.
+func (a *admission) enterFrom(ip netip.Addr) verdict {
+	if a.maxPerIP == 0 || !ip.IsValid() {
+		return admitted
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.perIP[ip] >= a.maxPerIP {
+		return tooManyFromHere
+	}
+	a.perIP[ip]++
+	return admitted
+}
+
+// leaveFrom takes a connection of ip off the count.
+func (a *admission) leaveFrom(ip netip.Addr) {
+	if a.maxPerIP == 0 || !ip.IsValid() {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.perIP[ip]--; a.perIP[ip] == 0 {
+		delete(a.perIP, ip)
 	}
 }
 
@@ -83,7 +100,8 @@ func (a *admission) stopRefusing() {
 	a.refusing--
 }
 
-// refuse tells a client why it is not served and closes its connection.
+// refuse tells a client in plain HTTP why it is not served, and closes its
+// connection.
 func (s *Server) refuse(nc net.Conn, v verdict) {
 	defer func() { _ = nc.Close() }()
 	if !s.admission.startRefusing() {

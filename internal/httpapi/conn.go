@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -76,10 +75,16 @@ func (c *conn) drain() {
 
 func (c *conn) stopping() bool { return c.state.Load() == connClosing }
 
-// serve serves requests until the connection ends, and closes it.
+// serve serves requests until the connection ends, and closes it. A panic outside
+// of a handler, in a hook or behind an answer, costs this connection only.
 func (c *conn) serve() {
-	defer func() { _ = c.nc.Close() }()
-	defer c.release()
+	defer func() {
+		if p := recover(); p != nil {
+			c.logPanic("connection panicked", p)
+		}
+		c.release()
+		_ = c.nc.Close()
+	}()
 	for c.await() {
 		if !c.serveRequest() {
 			c.end()
@@ -126,7 +131,6 @@ func (c *conn) release() {
 	c.releaseReader()
 	c.releaseBody()
 	if c.x != nil {
-		c.x.reset()
 		c.x.out = shrink(c.x.out)
 		c.x.conn = nil
 		c.server.exchanges.Put(c.x)
@@ -225,48 +229,11 @@ func (c *conn) Read(p []byte) (int, error) {
 	return c.nc.Read(p)
 }
 
-// flush writes the rendered answers and then runs what waited for that.
-func (c *conn) flush() error {
-	if c.x == nil || len(c.x.out) == 0 && len(c.x.after) == 0 {
-		return nil
-	}
-	err := c.write(c.x.out, nil)
-	c.x.out = c.x.out[:0]
-	c.runAfter()
-	return err
-}
-
-func (c *conn) runAfter() {
-	for i, f := range c.x.after {
-		c.x.after[i] = nil
-		f()
-	}
-	c.x.after = c.x.after[:0]
-}
-
-// write writes head, and then body if it is not empty, within the write timeout.
-func (c *conn) write(head, body []byte) error {
-	if timeout := c.server.cfg.WriteTimeout; c.armedWrite.Before(c.now.Add(timeout / 2)) {
-		c.armedWrite = c.now.Add(timeout)
-		if err := c.nc.SetWriteDeadline(c.armedWrite); err != nil {
-			return err
-		}
-	}
-	if len(body) == 0 {
-		_, err := c.nc.Write(head)
-		return err
-	}
-	buffers := net.Buffers{head, body}
-	_, err := buffers.WriteTo(c.nc)
-	return err
-}
-
 // serveRequest reads one request, has it answered and reports whether the
 // connection goes on.
 func (c *conn) serveRequest() (goOn bool) {
-	x := c.x
-	x.reset()
-	c.releaseBody()
+	defer c.x.reset()
+	defer c.releaseBody()
 	c.waited = false
 	if f := c.readRequest(); f != nil {
 		return c.refuseRequest(f)
@@ -285,87 +252,26 @@ func (c *conn) serveRequest() (goOn bool) {
 // dispatch runs the router and turns a panic into an answer with an id that
 // stands in the log too.
 func (c *conn) dispatch() {
-	x := c.x
 	defer func() {
-		p := recover()
-		if p == nil {
-			return
+		if p := recover(); p != nil {
+			id := c.logPanic("handler panicked", p)
+			c.x.answer.reset()
+			c.x.Caused(500, "internal error, the server's log has it under id "+id)
 		}
-		id := fmt.Sprintf("%x-%d", c.server.panics.Add(1), c.received.UnixMilli())
-		c.server.log.Error("handler panicked", "id", id, "method", x.Method(), "path", x.path,
-			"panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-		x.answer.reset()
-		x.Caused(500, "internal error, the server's log has it under id "+id)
 	}()
-	c.server.router.serve(x)
+	c.server.router.serve(c.x)
 }
 
-// finish renders the answer and reports whether the connection goes on.
-func (c *conn) finish() (goOn bool) {
-	x := c.x
-	if x.answer.status == 0 {
-		x.answer.status = 200
+// logPanic logs what a deferred function has recovered, and returns the id of the
+// line.
+func (c *conn) logPanic(message string, p any) (id string) {
+	id = fmt.Sprintf("%x-%d", c.server.panics.Add(1), c.now.UnixMilli())
+	attrs := []any{"id", id, "client_id", c.peer, "panic", fmt.Sprint(p), "stack", string(debug.Stack())}
+	if c.x != nil {
+		attrs = append(attrs, "method", c.x.Method(), "path", c.x.path)
 	}
-	c.now = time.Now()
-	c.observe(x.route, c.now.Sub(c.received))
-	goOn = !x.answer.close && !closesConnection(x.answer.status) && !x.wantsClose() && !c.stopping()
-	x.compress()
-	return c.render(goOn) == nil && goOn
-}
-
-func (c *conn) observe(route *Route, took time.Duration) {
-	if observe := c.server.router.hooks.Observe; observe != nil {
-		observe(route, c.x.answer.status, took)
-	}
-}
-
-// Answers up to copyBytes are copied behind their head and written with it, and
-// with other pipelined answers up to batchBytes; longer ones are written from
-// where they are.
-const (
-	copyBytes  = 16 << 10
-	batchBytes = 32 << 10
-)
-
-// render puts the answer into x.out, and writes that out if it has grown large.
-func (c *conn) render(keepAlive bool) error {
-	x := c.x
-	x.out = x.appendHead(x.out, c.now, keepAlive)
-	body := x.answer.body
-	if !x.hasBody() {
-		body = nil
-	}
-	if len(body) > copyBytes {
-		err := c.write(x.out, body)
-		x.out = x.out[:0]
-		c.runAfter()
-		return err
-	}
-	x.out = append(x.out, body...)
-	if len(x.out) > batchBytes {
-		return c.flush()
-	}
-	return nil
-}
-
-// wantsClose reports whether the client ends the connection after this request.
-func (x *Exchange) wantsClose() bool {
-	if x.head.ConnectionClose() {
-		return true
-	}
-	value := x.head.Peek("Connection")
-	return len(value) > 0 && hasToken(value, "close")
-}
-
-// hasToken reports whether a comma list names token, whatever its case.
-func hasToken(list []byte, token string) bool {
-	for part := range bytes.SplitSeq(list, []byte{','}) {
-		part, _, _ = bytes.Cut(part, []byte{';'})
-		if bytes.EqualFold(bytes.TrimSpace(part), bytesOf(token)) {
-			return true
-		}
-	}
-	return false
+	c.server.log.Error(message, attrs...)
+	return id
 }
 
 // refuseRequest answers a request that cannot be read and ends the connection,

@@ -57,8 +57,7 @@ func newExchange() *Exchange {
 	}
 }
 
-// reset makes x ready for the next request of a connection. It keeps what is not
-// yet written.
+// reset makes x ready for the next request. It keeps what is not yet written.
 func (x *Exchange) reset() {
 	if poison {
 		x.poisonMemory()
@@ -208,9 +207,17 @@ func (x *Exchange) Peer() netip.AddrPort { return x.conn.peer }
 // the last one of X-Forwarded-For that is not a trusted proxy.
 func (x *Exchange) Client() netip.Addr {
 	if !x.client.IsValid() {
-		x.client = x.conn.server.clientAddr(x.conn.peer.Addr(), x.head.Peek("X-Forwarded-For"))
+		x.client = x.findClient()
 	}
 	return x.client
+}
+
+func (x *Exchange) findClient() netip.Addr {
+	peer := x.conn.peer.Addr()
+	if !x.conn.server.trusted(peer) {
+		return peer
+	}
+	return x.conn.server.clientBehind(peer, x.head.PeekAll("X-Forwarded-For"))
 }
 
 // Received returns when the request was complete.

@@ -152,33 +152,34 @@ func expect(t *testing.T, client net.Conn, begin string) {
 
 func TestAdmission(t *testing.T) {
 	var a admission
-	a.init(3, 2)
+	a.init(2, 2)
 	here, there := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2")
 	steps := []struct {
-		ip    netip.Addr
-		leave bool
-		want  verdict
+		do   string
+		got  func() verdict
+		want verdict
 	}{
-		{ip: here}, {ip: here},
-		{ip: here, want: tooManyFromHere},
-		{ip: there},
-		{ip: there, want: tooMany},
-		{ip: netip.Addr{}, want: tooMany},
-		{ip: here, leave: true},
-		{ip: here},
-		{ip: there, leave: true},
-		{ip: netip.Addr{}}, // no address: counted in the total only
+		{"enter", a.enter, admitted},
+		{"enter", a.enter, admitted},
+		{"enter", a.enter, tooMany},
+		{"leave", func() verdict { a.leave(); return a.enter() }, admitted},
+		{"from here", func() verdict { return a.enterFrom(here) }, admitted},
+		{"from here", func() verdict { return a.enterFrom(here) }, admitted},
+		{"from here", func() verdict { return a.enterFrom(here) }, tooManyFromHere},
+		{"from there", func() verdict { return a.enterFrom(there) }, admitted},
+		{"from nowhere", func() verdict { return a.enterFrom(netip.Addr{}) }, admitted},
+		{"one leaves", func() verdict { a.leaveFrom(here); return a.enterFrom(here) }, admitted},
 	}
 	for i, step := range steps {
-		if step.leave {
-			a.leave(step.ip)
-		} else if got := a.enter(step.ip); got != step.want {
-			t.Errorf("step %d: verdict %d, want %d", i, got, step.want)
+		if got := step.got(); got != step.want {
+			t.Errorf("step %d, %s: verdict %d, want %d", i, step.do, got, step.want)
 		}
 	}
-	a.leave(netip.Addr{})
-	a.leave(here)
-	a.leave(here)
+	a.leave()
+	a.leave()
+	for _, ip := range []netip.Addr{here, here, there, {}} {
+		a.leaveFrom(ip)
+	}
 	if a.total != 0 || len(a.perIP) != 0 {
 		t.Errorf("left over: %d in total, %v", a.total, a.perIP)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/pires/go-proxyproto"
@@ -21,23 +22,28 @@ func (s *Server) trusted(addr netip.Addr) bool {
 	return false
 }
 
-// clientAddr returns the client behind peer: peer itself unless it is trusted,
-// else the last address of X-Forwarded-For that is not trusted. What cannot be
-// read ends the search, so that a client cannot hide behind its own nonsense.
-func (s *Server) clientAddr(peer netip.Addr, forwardedFor []byte) netip.Addr {
-	client := peer
-	for s.trusted(client) && len(forwardedFor) > 0 {
-		last := forwardedFor
-		if i := bytes.LastIndexByte(forwardedFor, ','); i >= 0 {
-			forwardedFor, last = forwardedFor[:i], forwardedFor[i+1:]
-		} else {
-			forwardedFor = nil
+// clientBehind returns the client behind a trusted proxy: the last address of
+// X-Forwarded-For, whose lines are one list, that is not trusted itself. What
+// cannot be read ends the search, so that a client cannot hide behind its own
+// nonsense.
+func (s *Server) clientBehind(proxy netip.Addr, lines [][]byte) netip.Addr {
+	client := proxy
+	for _, line := range slices.Backward(lines) {
+		for line != nil {
+			last := line
+			if i := bytes.LastIndexByte(line, ','); i >= 0 {
+				line, last = line[:i], line[i+1:]
+			} else {
+				line = nil
+			}
+			addr, ok := parseForwarded(alias(bytes.TrimSpace(last)))
+			if !ok {
+				return client
+			}
+			if client = addr; !s.trusted(client) {
+				return client
+			}
 		}
-		addr, ok := parseForwarded(alias(bytes.TrimSpace(last)))
-		if !ok {
-			break
-		}
-		client = addr
 	}
 	return client
 }

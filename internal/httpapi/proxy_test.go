@@ -46,6 +46,8 @@ func TestForwardedFor(t *testing.T) {
 		{"nonsense", "127.0.0.1"},
 		{"192.0.2.7, nonsense", "127.0.0.1"},
 		{"192.0.2.7, nonsense, 10.1.1.1", "10.1.1.1"},
+		{"203.0.113.9\r\nX-Forwarded-For: 192.0.2.7", "192.0.2.7"}, // a proxy that adds a line of its own
+		{"192.0.2.7\r\nX-Forwarded-For: 10.1.1.1, 10.1.1.2", "192.0.2.7"},
 	}
 	address, strict := start(t, trusting, route("GET", "/who", whoIs)), start(t, httpapi.DefaultConfig(), route("GET", "/who", whoIs))
 	for _, tt := range tests {

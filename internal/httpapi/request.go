@@ -69,6 +69,9 @@ func (c *conn) readHead() *requestFault {
 		if scan.next > limit || !complete && len(head) > limit {
 			return refused(431, "the request line and headers are larger than the server takes")
 		}
+		if scan.count > maxHeaderLines {
+			return refused(431, "the request has more headers than the server takes")
+		}
 		if scan.odd {
 			return refused(400, "a header line is malformed")
 		}
@@ -84,10 +87,15 @@ func (c *conn) readHead() *requestFault {
 	}
 }
 
+// maxHeaderLines limits the headers of a request, because each costs memory
+// beyond its bytes. Real clients send about ten.
+const maxHeaderLines = 1000
+
 // headScan looks for the end of a head, each byte once however it arrives.
 type headScan struct {
-	next int  // where the first line that is not complete begins
-	odd  bool // a line is folded, or has a blank before the colon: some proxies read such lines in another way
+	next  int  // where the first line that is not complete begins
+	count int  // lines so far
+	odd   bool // a line is folded, or has a blank before the colon: some proxies read such lines in another way
 }
 
 // lines goes over the lines of head that have become complete, and reports
@@ -98,6 +106,7 @@ func (s *headScan) lines(head []byte) (complete bool) {
 		if n < 0 {
 			return false
 		}
+		s.count++
 		line := head[s.next : s.next+n]
 		if n == 0 || n == 1 && line[0] == '\r' {
 			s.next += n + 1

@@ -74,7 +74,9 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		switch {
 		case err == nil:
 			delay = 0
-			conns.Go(func() { s.serveAccepted(ctx, work, nc) })
+			conns.Go(func() {
+				s.admit(nc, func() { s.serveAccepted(ctx, work, nc) })
+			})
 		case ctx.Err() != nil:
 			return nil
 		case !acceptAgain(err):
@@ -139,7 +141,18 @@ func (s *Server) workContext(ctx context.Context) (work context.Context, finish 
 func (s *Server) ServeConn(ctx context.Context, nc net.Conn, prefix []byte) {
 	work, finish := s.workContext(ctx)
 	defer finish()
-	s.serve(ctx, work, nc, peerOf(nc), prefix)
+	s.admit(nc, func() { s.serve(ctx, work, nc, peerOf(nc), prefix) })
+}
+
+// admit runs serve if the number of connections allows, and closes nc.
+func (s *Server) admit(nc net.Conn, serve func()) {
+	if v := s.admission.enter(); v != admitted {
+		s.refuse(nc, v)
+		return
+	}
+	defer s.admission.leave()
+	defer func() { _ = nc.Close() }()
+	serve()
 }
 
 // serveAccepted does what must come before HTTP on a fresh connection.
@@ -150,7 +163,6 @@ func (s *Server) serveAccepted(ctx, work context.Context, nc net.Conn) {
 		var err error
 		if peer, prefix, err = readProxyHeader(nc, peer, s.cfg.HeaderTimeout); err != nil {
 			s.log.Debug("connection refused", "reason", "bad PROXY header", "client_id", peer, "err", err)
-			_ = nc.Close()
 			return
 		}
 	}
@@ -158,7 +170,6 @@ func (s *Server) serveAccepted(ctx, work context.Context, nc net.Conn) {
 		tc, err := s.handshake(ctx, &prefixConn{Conn: nc, prefix: prefix})
 		if err != nil {
 			s.log.Debug("connection refused", "reason", "TLS handshake", "client_id", peer, "err", err)
-			_ = nc.Close()
 			return
 		}
 		nc, prefix = tc, nil
@@ -176,13 +187,14 @@ func (s *Server) handshake(ctx context.Context, nc net.Conn) (*tls.Conn, error) 
 	return tc, nil
 }
 
-// serve admits a connection and serves it to its end.
+// serve serves an admitted connection to its end, if the number of those from its
+// address allows.
 func (s *Server) serve(ctx, work context.Context, nc net.Conn, peer netip.AddrPort, prefix []byte) {
-	if refusal := s.admission.enter(peer.Addr()); refusal != admitted {
-		s.refuse(nc, refusal)
+	if v := s.admission.enterFrom(peer.Addr()); v != admitted {
+		s.refuse(nc, v)
 		return
 	}
-	defer s.admission.leave(peer.Addr())
+	defer s.admission.leaveFrom(peer.Addr())
 
 	c := newConn(s, nc, peer, prefix)
 	c.work, c.draining = work, ctx.Done()
