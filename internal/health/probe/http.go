@@ -49,7 +49,10 @@ func newRequest(t *Target) (*http.Request, error) {
 	if err != nil {
 		return nil, errors.New("the path of the health checker is no URL path")
 	}
-	u := &url.URL{Scheme: "http", Host: t.Address(), Path: ref.Path, RawPath: ref.RawPath, RawQuery: ref.RawQuery}
+	u := &url.URL{
+		Scheme: "http", Host: t.Address(), Path: ref.Path, RawPath: ref.RawPath,
+		RawQuery: strings.ReplaceAll(ref.RawQuery, " ", "%20"), // which Parse lets through
+	}
 	if !strings.HasPrefix(u.Path, "/") {
 		u.Path, u.RawPath = "/"+u.Path, ""
 	}
@@ -61,7 +64,7 @@ func newRequest(t *Target) (*http.Request, error) {
 		key, value, ok := strings.Cut(pair, ":") // the value may hold more colons
 		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
 		switch {
-		case !ok || key == "":
+		case !ok || !validHeader(key, value): // left out, as in Nacos
 		case strings.EqualFold(key, "Host"):
 			req.Host = value
 		default:
@@ -69,6 +72,14 @@ func newRequest(t *Target) (*http.Request, error) {
 		}
 	}
 	return req, nil
+}
+
+// validHeader reports whether a header can be sent: its name is a token, and its
+// value is free of control characters. Source: RFC 9110, 5.1 and 5.5.
+func validHeader(key, value string) bool {
+	control := func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
+	noToken := func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r) }
+	return key != "" && strings.IndexFunc(key, noToken) < 0 && strings.IndexFunc(value, control) < 0
 }
 
 // exchange sends the request and returns the status of the answer.
