@@ -60,7 +60,7 @@ func (s *Store) revive(sh *shard, b *Beat) {
 	}
 	if h := r.holdingOf(OwnerHTTP); h != nil && !h.healthy {
 		h.healthy = true
-		s.refresh(sh, r, b.Meta, "", h.owner)
+		s.refresh(sh, r, b.Meta, "", h.owner())
 	}
 }
 
@@ -90,7 +90,7 @@ func (c *SetHealth) apply(s *Store) (Result, error) {
 		return Result{}, nil
 	}
 	set := func(h *holding) {
-		if c.All || h.owner.Kind == c.Kind {
+		if c.All || h.kind == c.Kind {
 			h.healthy = c.Healthy
 		}
 	}
@@ -99,7 +99,7 @@ func (c *SetHealth) apply(s *Store) (Result, error) {
 	for i := range below {
 		set(&below[i])
 	}
-	s.refresh(sh, r, c.Meta, InstanceRenewed, r.top.owner)
+	s.refresh(sh, r, c.Meta, InstanceRenewed, r.top.owner())
 	return Result{}, nil
 }
 

@@ -16,6 +16,7 @@ type clients struct {
 
 // client is one open connection. Its lock is taken with a shard's lock held.
 type client struct {
+	id        ClientID
 	mu        sync.Mutex
 	closed    bool
 	instances map[instanceRef]struct{}
@@ -37,7 +38,8 @@ func (cs *clients) get(id ClientID) *client {
 	return cs.byID[id]
 }
 
-// OpenClient makes a connection known. Opening an open one does nothing.
+// OpenClient makes a connection known, and keeps the memory of its ID. Opening
+// an open one does nothing.
 func (s *Store) OpenClient(id ClientID) {
 	s.clients.mu.Lock()
 	defer s.clients.mu.Unlock()
@@ -45,22 +47,26 @@ func (s *Store) OpenClient(id ClientID) {
 		s.clients.byID = map[ClientID]*client{}
 	}
 	if s.clients.byID[id] == nil {
-		s.clients.byID[id] = &client{}
+		s.clients.byID[id] = &client{id: id}
 	}
 }
 
-// hold notes that the connection keeps an instance alive; false when it is not
-// open. The caller holds the shard's lock, so that a late request cannot bring
-// an instance of a closed connection back.
-func (cs *clients) hold(id ClientID, service ServiceKey, instance InstanceKey) bool {
+func clientClosed(id ClientID) *Error {
+	return Refuse(ClientClosed, "", string(id), "connection %s is closed", id)
+}
+
+// hold notes that a connection keeps an instance alive and returns it; nil when
+// it is not open. The caller holds the shard's lock, so that a late request
+// cannot bring an instance of a closed connection back.
+func (cs *clients) hold(id ClientID, service ServiceKey, instance InstanceKey) *client {
 	c := cs.get(id)
 	if c == nil {
-		return false
+		return nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
-		return false
+		return nil
 	}
 	if c.instances == nil {
 		c.instances = map[instanceRef]struct{}{}
@@ -71,15 +77,14 @@ func (cs *clients) hold(id ClientID, service ServiceKey, instance InstanceKey) b
 		ref.instance = instance.clone()
 		c.instances[ref] = struct{}{}
 	}
-	return true
+	return c
 }
 
-func (cs *clients) release(id ClientID, service ServiceKey, instance InstanceKey) {
-	if c := cs.get(id); c != nil {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		delete(c.instances, instanceRef{service, instance})
-	}
+// release takes back a hold.
+func (c *client) release(service ServiceKey, instance InstanceKey) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.instances, instanceRef{service, instance})
 }
 
 // closeBatch is how many instances of a closed connection are removed while one

@@ -7,34 +7,35 @@ import (
 )
 
 // directory lists the services of each namespace in the order of their grouped
-// names, so that lists and pages are stable and cost no sorting. Its lock is
+// names, so that lists and pages are stable and cost no sorting. Of a service it
+// looks at the key and the grouped name alone, which never change. Its lock is
 // taken with a shard's lock held.
 type directory struct {
 	mu     sync.RWMutex
-	spaces map[string]*nameList
+	spaces map[string]*serviceList
 }
 
-func (d *directory) add(key ServiceKey, grouped string) {
+func (d *directory) add(svc *service) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.spaces == nil {
-		d.spaces = map[string]*nameList{}
+		d.spaces = map[string]*serviceList{}
 	}
-	list := d.spaces[key.Namespace]
+	list := d.spaces[svc.key.Namespace]
 	if list == nil {
-		list = &nameList{}
-		d.spaces[key.Namespace] = list
+		list = &serviceList{}
+		d.spaces[svc.key.Namespace] = list
 	}
-	list.add(name{grouped: grouped, key: key})
+	list.add(svc)
 }
 
-func (d *directory) remove(key ServiceKey, grouped string) {
+func (d *directory) remove(svc *service) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	list := d.spaces[key.Namespace]
-	list.remove(name{grouped: grouped, key: key})
+	list := d.spaces[svc.key.Namespace]
+	list.remove(svc)
 	if list.size == 0 {
-		delete(d.spaces, key.Namespace)
+		delete(d.spaces, svc.key.Namespace)
 	}
 }
 
@@ -73,66 +74,62 @@ func (s *Store) ServiceNamespaces() []string {
 	return ids
 }
 
-// nameChunk bounds how many names one insertion moves.
-const nameChunk = 512
+// listChunk bounds how many places one insertion moves.
+const listChunk = 512
 
-type name struct {
-	grouped string
-	key     ServiceKey
-}
-
-// compare orders by grouped name. Keys that differ and yet have one grouped name
-// (a@@b, c and a, b@@c) are told apart by their group.
-func (n name) compare(o name) int {
-	if c := strings.Compare(n.grouped, o.grouped); c != 0 {
-		return c
-	}
-	return strings.Compare(n.key.Group, o.key.Group)
-}
-
-// nameList is a sorted list in chunks of at most nameChunk names.
-type nameList struct {
-	chunks [][]name
+// serviceList is a sorted list in chunks of at most listChunk services.
+type serviceList struct {
+	chunks [][]*service
 	size   int
 }
 
-// find returns the chunk and the place in it where n is or belongs.
-func (l *nameList) find(n name) (chunk, at int, found bool) {
-	chunk, _ = slices.BinarySearchFunc(l.chunks, n, func(c []name, n name) int {
-		return c[len(c)-1].compare(n)
+// compareName orders by grouped name. Services whose keys differ and that yet
+// have one grouped name (a@@b, c and a, b@@c) are told apart by their group.
+func (svc *service) compareName(grouped, group string) int {
+	if c := strings.Compare(svc.grouped, grouped); c != 0 {
+		return c
+	}
+	return strings.Compare(svc.key.Group, group)
+}
+
+// find returns the chunk and the place in it where a name is or belongs.
+func (l *serviceList) find(grouped, group string) (chunk, at int, found bool) {
+	compare := func(svc *service, grouped string) int { return svc.compareName(grouped, group) }
+	chunk, _ = slices.BinarySearchFunc(l.chunks, grouped, func(c []*service, grouped string) int {
+		return compare(c[len(c)-1], grouped)
 	})
 	if chunk == len(l.chunks) {
 		return chunk, 0, false
 	}
-	at, found = slices.BinarySearchFunc(l.chunks[chunk], n, name.compare)
+	at, found = slices.BinarySearchFunc(l.chunks[chunk], grouped, compare)
 	return chunk, at, found
 }
 
-func (l *nameList) add(n name) {
-	c, at, found := l.find(n)
+func (l *serviceList) add(svc *service) {
+	c, at, found := l.find(svc.grouped, svc.key.Group)
 	if found {
 		return
 	}
 	l.size++
 	if c == len(l.chunks) {
 		if c == 0 {
-			l.chunks = [][]name{{n}}
+			l.chunks = [][]*service{{svc}}
 			return
 		}
 		c--
 		at = len(l.chunks[c])
 	}
-	chunk := slices.Insert(l.chunks[c], at, n)
+	chunk := slices.Insert(l.chunks[c], at, svc)
 	l.chunks[c] = chunk
-	if len(chunk) > nameChunk {
+	if len(chunk) > listChunk {
 		half := len(chunk) / 2
 		l.chunks[c] = slices.Clone(chunk[:half])
 		l.chunks = slices.Insert(l.chunks, c+1, slices.Clone(chunk[half:]))
 	}
 }
 
-func (l *nameList) remove(n name) {
-	c, at, found := l.find(n)
+func (l *serviceList) remove(svc *service) {
+	c, at, found := l.find(svc.grouped, svc.key.Group)
 	if !found {
 		return
 	}
@@ -144,21 +141,21 @@ func (l *nameList) remove(n name) {
 }
 
 // rank returns how many names sort before a grouped name.
-func (l *nameList) rank(grouped string) int {
-	c, at, _ := l.find(name{grouped: grouped})
+func (l *serviceList) rank(grouped string) int {
+	c, at, _ := l.find(grouped, "")
 	for _, chunk := range l.chunks[:c] {
 		at += len(chunk)
 	}
 	return at
 }
 
-// slice returns the keys of the names from rank from to before rank to.
-func (l *nameList) slice(from, to int) []ServiceKey {
+// slice returns the keys of the services from rank from to before rank to.
+func (l *serviceList) slice(from, to int) []ServiceKey {
 	keys := make([]ServiceKey, 0, max(to-from, 0))
 	for _, chunk := range l.chunks {
 		if from < len(chunk) && to > 0 {
-			for _, n := range chunk[max(from, 0):min(to, len(chunk))] {
-				keys = append(keys, n.key)
+			for _, svc := range chunk[max(from, 0):min(to, len(chunk))] {
+				keys = append(keys, svc.key)
 			}
 		}
 		from -= len(chunk)

@@ -86,7 +86,7 @@ func (s *Store) judge(sh *shard, r *record, at Instant) {
 	if silence > timeout && h.healthy {
 		h.healthy = false
 		m.Cause.Detail = timeout.String() + " without a beat"
-		s.refresh(sh, r, m, "", h.owner)
+		s.refresh(sh, r, m, "", h.owner())
 	}
 	switch {
 	case silence <= remove || !s.cfg.Expire:
@@ -95,14 +95,17 @@ func (s *Store) judge(sh *shard, r *record, at Instant) {
 		sh.wheel.arm(r, r.svc.brake.until)
 	default:
 		m.Cause.Detail = remove.String() + " without a beat"
-		s.release(sh, r, m, h.owner)
+		s.release(sh, r, m, h.owner())
 	}
 }
 
 // brakes reports whether the removal of the silent instances of svc is held now:
 // for at most the delete timeout of the instance that met the brake first.
 func (s *Store) brakes(sh *shard, svc *service, at Instant, timeout time.Duration) bool {
-	b := &svc.brake
+	if svc.brake == nil {
+		svc.brake = &brakeState{}
+	}
+	b := svc.brake
 	if b.held {
 		return true
 	}
@@ -160,7 +163,7 @@ func (s *Store) Held(key ServiceKey) bool {
 	sh.mu.RLock()
 	defer sh.mu.RUnlock()
 	svc := sh.services[key]
-	return svc != nil && svc.brake.held
+	return svc != nil && svc.brake != nil && svc.brake.held
 }
 
 // settle notes when a service has become empty, so that it is cleaned later.

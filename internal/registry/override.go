@@ -85,7 +85,7 @@ func (c *SetOverride) apply(s *Store) (Result, error) {
 		sh.setOverlay(c.Service, key, o)
 		if r := svc.find(key); r != nil {
 			o.goneAt = present
-			s.refresh(sh, r, c.Meta, OverrideSet, r.top.owner)
+			s.refresh(sh, r, c.Meta, OverrideSet, r.top.owner())
 			res.Touched = append(res.Touched, r.inst)
 		} else {
 			s.emitAbsent(sh, OverrideSet, c.Service, key, c.Meta)
@@ -116,7 +116,7 @@ func (s *Store) dropOverride(sh *shard, key ServiceKey, target InstanceKey, m Me
 	}
 	sh.dropOverlay(key, target)
 	if r := sh.services[key].find(target); r != nil {
-		s.refresh(sh, r, m, OverrideDropped, r.top.owner)
+		s.refresh(sh, r, m, OverrideDropped, r.top.owner())
 	} else {
 		s.emitAbsent(sh, OverrideDropped, key, target, m)
 	}

@@ -36,5 +36,5 @@ type Owner struct {
 	Client ClientID  `json:"client,omitempty"`
 }
 
-// ephemeral reports whether the owner's instances are ephemeral.
-func (o Owner) ephemeral() bool { return o.Kind != OwnerDurable }
+// ephemeral reports whether the instances of such owners are ephemeral.
+func (k OwnerKind) ephemeral() bool { return k != OwnerDurable }

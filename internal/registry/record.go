@@ -29,9 +29,22 @@ type rarity struct {
 
 // holding is one owner's registration.
 type holding struct {
-	owner   Owner
-	healthy bool
 	base    *Instance // as this owner registered it, before any override
+	client  *client   // the owner's connection; nil for the other kinds of owner
+	kind    OwnerKind
+	healthy bool
+}
+
+func (h *holding) owner() Owner {
+	if h.client == nil {
+		return Owner{Kind: h.kind}
+	}
+	return Owner{Kind: h.kind, Client: h.client.id}
+}
+
+// of reports whether the registration is o's.
+func (h *holding) of(o Owner) bool {
+	return h.kind == o.Kind && (h.client == nil || h.client.id == o.Client)
 }
 
 // address returns the canonical address.
@@ -83,12 +96,12 @@ func (r *record) key() InstanceKey {
 
 // holding returns the registration of owner, nil when it has none.
 func (r *record) holding(o Owner) *holding {
-	if r.top.owner == o {
+	if r.top.of(o) {
 		return &r.top
 	}
 	below := r.below()
 	for i := range below {
-		if below[i].owner == o {
+		if below[i].of(o) {
 			return &below[i]
 		}
 	}
@@ -97,12 +110,12 @@ func (r *record) holding(o Owner) *holding {
 
 // holdingOf returns the latest registration of a kind, nil when there is none.
 func (r *record) holdingOf(kind OwnerKind) *holding {
-	if r.top.owner.Kind == kind {
+	if r.top.kind == kind {
 		return &r.top
 	}
 	below := r.below()
 	for i := range below {
-		if below[i].owner.Kind == kind {
+		if below[i].kind == kind {
 			return &below[i]
 		}
 	}
@@ -111,9 +124,9 @@ func (r *record) holdingOf(kind OwnerKind) *holding {
 
 // hold makes h the latest registration.
 func (r *record) hold(h holding) {
-	if r.top.owner != h.owner {
+	if owner := h.owner(); !r.top.of(owner) {
 		rare := r.uncommon()
-		rare.below = slices.DeleteFunc(rare.below, func(have holding) bool { return have.owner == h.owner })
+		rare.below = slices.DeleteFunc(rare.below, func(have holding) bool { return have.of(owner) })
 		rare.below = slices.Insert(rare.below, 0, r.top)
 	}
 	r.top = h
@@ -122,11 +135,11 @@ func (r *record) hold(h holding) {
 // release drops the registration of owner, which is not the only one.
 func (r *record) release(o Owner) {
 	below := r.below()
-	if r.top.owner == o {
+	if r.top.of(o) {
 		r.top = below[0]
 		r.rare.below = slices.Delete(below, 0, 1)
 	} else {
-		r.rare.below = slices.DeleteFunc(below, func(h holding) bool { return h.owner == o })
+		r.rare.below = slices.DeleteFunc(below, func(h holding) bool { return h.of(o) })
 	}
 	if len(r.rare.below) == 0 {
 		r.rare.below = nil

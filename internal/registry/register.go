@@ -47,17 +47,20 @@ func (c *Register) apply(s *Store) (Result, error) {
 		return Result{}, err
 	}
 	key := c.Instance.Key().identity()
-	if c.Owner.Client != "" && !s.clients.hold(c.Owner.Client, c.Service, key) {
-		return Result{}, Refuse(ClientClosed, "", string(c.Owner.Client), "connection %s is closed", c.Owner.Client)
+	h := holding{kind: c.Owner.Kind, healthy: c.Instance.Healthy}
+	if h.kind == OwnerConnection {
+		if h.client = s.clients.hold(c.Owner.Client, c.Service, key); h.client == nil {
+			return Result{}, clientClosed(c.Owner.Client)
+		}
 	}
 	if svc == nil {
 		svc = s.newService(sh, c.Service, s.blank, c.Meta)
 	}
 	svc.declare(c.Kind)
 	if i, known := svc.index(key); known {
-		s.renew(sh, svc.records[i], key, c)
+		s.renew(sh, svc.records[i], key, h, c)
 	} else {
-		s.insert(sh, svc, i, key, c)
+		s.insert(sh, svc, i, key, h, c)
 	}
 	return Result{}, nil
 }
@@ -74,10 +77,10 @@ func (svc *service) declare(kind Kind) {
 }
 
 // insert adds the first registration of an instance at its place.
-func (s *Store) insert(sh *shard, svc *service, at int, key InstanceKey, c *Register) {
-	base := s.registered(sh, svc, c, nil, svc.serial(&c.Instance))
-	r := &record{svc: svc, inst: base, top: holding{owner: c.Owner, healthy: base.Healthy, base: base}}
-	r.spell(base.IP, key.IP)
+func (s *Store) insert(sh *shard, svc *service, at int, key InstanceKey, h holding, c *Register) {
+	h.base = s.registered(sh, svc, c, nil, svc.serial(&c.Instance))
+	r := &record{svc: svc, inst: h.base, top: h}
+	r.spell(h.base.IP, key.IP)
 	if over := sh.overlay(svc.key, key); over != nil {
 		over.goneAt = present
 		r.inst = r.present(&over.Override)
@@ -88,22 +91,22 @@ func (s *Store) insert(sh *shard, svc *service, at int, key InstanceKey, c *Regi
 	s.arm(sh, r)
 	s.emit(sh, Event{
 		Kind: InstanceRegistered, At: c.At, Cause: c.Cause, Service: svc.key,
-		Instance: r.inst, Base: base, Owner: c.Owner, Revision: svc.changed(c.At),
+		Instance: r.inst, Base: h.base, Owner: c.Owner, Revision: svc.changed(c.At),
 	})
 }
 
 // renew replaces or adds an owner's registration of an instance that is there.
-func (s *Store) renew(sh *shard, r *record, key InstanceKey, c *Register) {
-	kind, known, healthy := OwnerAdded, r.top.base, c.Instance.Healthy
-	if h := r.holding(c.Owner); h != nil {
-		kind, known = InstanceUpdated, h.base
+func (s *Store) renew(sh *shard, r *record, key InstanceKey, h holding, c *Register) {
+	kind, known := OwnerAdded, r.top.base
+	if before := r.holding(c.Owner); before != nil {
+		kind, known = InstanceUpdated, before.base
 		if !c.TakeHealth {
-			healthy = h.healthy
+			h.healthy = before.healthy
 		}
 	}
-	base := s.registered(sh, r.svc, c, known, r.inst.Serial)
-	r.hold(holding{owner: c.Owner, healthy: healthy, base: base})
-	r.spell(base.IP, key.IP)
+	h.base = s.registered(sh, r.svc, c, known, r.inst.Serial)
+	r.hold(h)
+	r.spell(h.base.IP, key.IP)
 	if c.Owner.Kind == OwnerHTTP {
 		r.lastBeat.Store(int64(c.At.Lease))
 	}
@@ -111,19 +114,30 @@ func (s *Store) renew(sh *shard, r *record, key InstanceKey, c *Register) {
 }
 
 // registered returns what c registers, as an instance that shares no memory with
-// the request. It is known itself when that says the same; known may be nil.
+// the request, but with known where they are equal. It is known itself when that
+// says the same; known may be nil.
 func (s *Store) registered(sh *shard, svc *service, c *Register, known *Instance, serial int32) *Instance {
 	i := c.Instance
-	i.Ephemeral = c.Owner.ephemeral()
+	i.Ephemeral = c.Owner.Kind.ephemeral()
 	i.Cluster = s.useCluster(svc, i.Cluster)
 	i.Serial = serial
-	if known != nil && sameRegistration(known, &i) {
-		return known
+	var old Instance
+	if known != nil {
+		if sameRegistration(known, &i) {
+			return known
+		}
+		old = *known
 	}
-	i.IP = strings.Clone(i.IP)
+	if i.IP = old.IP; i.IP != c.Instance.IP {
+		i.IP = strings.Clone(c.Instance.IP)
+	}
 	i.App = sh.interner.intern(i.App)
-	i.Metadata = Metadata(sh.interner.intern(string(i.Metadata)))
-	i.Beat = beatTimesOf(i.Metadata)
+	if i.Metadata == old.Metadata {
+		i.Metadata, i.Beat = old.Metadata, old.Beat
+	} else {
+		i.Metadata = Metadata(sh.interner.intern(string(i.Metadata)))
+		i.Beat = beatTimesOf(i.Metadata)
+	}
 	kept := i // only what is kept is allocated
 	return &kept
 }
@@ -211,8 +225,8 @@ func (c *Deregister) apply(s *Store) (Result, error) {
 
 // release takes one owner away, and the instance with the last.
 func (s *Store) release(sh *shard, r *record, m Meta, owner Owner) {
-	if owner.Kind == OwnerConnection {
-		s.clients.release(owner.Client, r.svc.key, r.key())
+	if h := r.holding(owner); h.client != nil {
+		h.client.release(r.svc.key, r.key())
 	}
 	if len(r.below()) == 0 {
 		s.remove(sh, r, m, owner)

@@ -74,11 +74,11 @@ func (s *Store) Ephemeral() func(io.Writer) error {
 	s.eachService(func(svc *service) {
 		for _, r := range svc.records {
 			for _, h := range slices.Backward(r.below()) { // the latest last, so that it is the latest again
-				if h.owner.ephemeral() {
+				if h.kind.ephemeral() {
 					entries = append(entries, r.entry(&h))
 				}
 			}
-			if r.top.owner.ephemeral() {
+			if r.top.kind.ephemeral() {
 				entries = append(entries, r.entry(&r.top))
 			}
 		}
@@ -106,7 +106,7 @@ func (svc *service) entry() *serviceEntry {
 }
 
 func (r *record) entry(h *holding) entry {
-	return entry{Instance: &instanceEntry{ServiceKey: r.svc.key, Owner: h.owner, Healthy: h.healthy, Instance: h.base}}
+	return entry{Instance: &instanceEntry{ServiceKey: r.svc.key, Owner: h.owner(), Healthy: h.healthy, Instance: h.base}}
 }
 
 // service returns the service that the entry is about.
@@ -286,7 +286,7 @@ func (s *Store) forgetDurableService(sh *shard, svc *service, m Meta) {
 	for _, r := range slices.Clone(svc.records) {
 		if h := r.holdingOf(OwnerDurable); h != nil {
 			durable = true
-			s.release(sh, r, m, h.owner)
+			s.release(sh, r, m, h.owner())
 		}
 	}
 	switch {

@@ -110,9 +110,9 @@ type service struct {
 	revision int64
 	// kept: somebody made or configured it, so it stays when it is empty.
 	kept      bool
-	queued    bool          // in the shard's list of emptied services
-	emptiedAt time.Duration // when it last became empty
-	brake     brakeState
+	queued    bool                 // in the shard's list of emptied services
+	emptiedAt time.Duration        // when it last became empty
+	brake     *brakeState          // nil before anybody was to be removed
 	view      atomic.Pointer[View] // nil when it must be built anew
 }
 
@@ -265,7 +265,7 @@ func (s *Store) newService(sh *shard, key ServiceKey, info *ServiceInfo, m Meta)
 	svc := &service{info: info, revision: s.floor.Load()}
 	svc.key, svc.grouped = key.clone(sh.interner.intern(key.Namespace))
 	sh.services[svc.key] = svc
-	s.names.add(svc.key, svc.grouped)
+	s.names.add(svc)
 	s.counts.services.Add(1)
 	s.emit(sh, Event{Kind: ServiceCreated, At: m.At, Cause: m.Cause, Service: svc.key, Revision: svc.changed(m.At)})
 	return svc
@@ -275,14 +275,14 @@ func (s *Store) newService(sh *shard, key ServiceKey, info *ServiceInfo, m Meta)
 func (s *Store) dropService(sh *shard, svc *service, m Meta) {
 	for len(svc.records) > 0 {
 		r := svc.records[len(svc.records)-1]
-		owner := r.top.owner
+		h := &r.top
 		if below := r.below(); len(below) > 0 {
-			owner = below[len(below)-1].owner
+			h = &below[len(below)-1]
 		}
-		s.release(sh, r, m, owner)
+		s.release(sh, r, m, h.owner())
 	}
 	delete(sh.services, svc.key)
-	s.names.remove(svc.key, svc.grouped)
+	s.names.remove(svc)
 	s.counts.services.Add(-1)
 	rev := svc.changed(m.At)
 	s.RaiseFloor(rev)

@@ -88,7 +88,7 @@ func (s *Store) subscribe(sh *shard, c *Subscribe) error {
 	subs := sh.subs[kept.Service]
 	if subs[kept.SubscriberKey] == nil {
 		if id := kept.Client; id != "" && !s.clients.watch(id, kept.Service) {
-			return Refuse(ClientClosed, "", string(id), "connection %s is closed", id)
+			return clientClosed(id)
 		}
 		s.counts.subscribers.Add(1)
 	}

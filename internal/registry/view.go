@@ -161,9 +161,9 @@ func (s *Store) Standings(key ServiceKey, now Instant) []Standing {
 	}
 	out := make([]Standing, len(svc.records))
 	for i, r := range svc.records {
-		st := Standing{Instance: r.inst, SinceBeat: -1, Owners: []Holder{{r.top.owner, r.top.healthy}}}
+		st := Standing{Instance: r.inst, SinceBeat: -1, Owners: []Holder{{r.top.owner(), r.top.healthy}}}
 		for _, h := range r.below() {
-			st.Owners = append(st.Owners, Holder{h.owner, h.healthy})
+			st.Owners = append(st.Owners, Holder{h.owner(), h.healthy})
 		}
 		if r.holdingOf(OwnerHTTP) != nil {
 			st.SinceBeat = r.silence(now.Lease)

@@ -1,0 +1,216 @@
+package registry
+
+import (
+	"fmt"
+	"runtime"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// discard is a sink that keeps nothing.
+type discard struct{}
+
+func (discard) Emit(*Event) {}
+
+// filled returns a store with services of some instances each, all registered
+// over HTTP with three entries of metadata.
+func filled(services, each int) (*Store, []Register) {
+	s := NewStore(DefaultConfig(), discard{})
+	commands := make([]Register, 0, services*each)
+	for n := range services {
+		for i := range each {
+			commands = append(commands, registration(n, i))
+		}
+	}
+	for i := range commands {
+		if _, err := s.Apply(&commands[i]); err != nil {
+			panic(err)
+		}
+	}
+	return s, commands
+}
+
+func registration(n, i int) Register {
+	return Register{
+		Meta:    Meta{At: Instant{Wall: wall0}, Cause: Cause{Kind: CauseRequest, API: "http-v1", Op: "register"}},
+		Service: named("service-" + strconv.Itoa(n)),
+		Instance: Instance{
+			IP: fmt.Sprintf("10.%d.%d.%d", n/250, n%250, i%250), Port: int32(8080 + i/250), Cluster: DefaultCluster,
+			Weight: 1, Healthy: true, Enabled: true,
+			Metadata: NewMetadata(map[string]string{
+				"version": "1.4." + strconv.Itoa(n%7), "zone": "eu-west-1a", "preserved.register.source": "SPRING_CLOUD",
+			}),
+		},
+	}
+}
+
+func BenchmarkRegisterNew(b *testing.B) {
+	commands := make([]Register, 100_000)
+	for n := range commands {
+		commands[n] = registration(n/10, n%10)
+	}
+	var s *Store
+	n := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		if n%len(commands) == 0 {
+			b.StopTimer()
+			s = NewStore(DefaultConfig(), discard{})
+			b.StartTimer()
+		}
+		_, _ = s.Apply(&commands[n%len(commands)])
+		n++
+	}
+}
+
+func BenchmarkRegisterAgain(b *testing.B) {
+	for _, changed := range []bool{false, true} {
+		b.Run(fmt.Sprintf("changed=%t", changed), func(b *testing.B) {
+			s, commands := filled(1000, 10)
+			n := 0
+			b.ReportAllocs()
+			for b.Loop() {
+				c := &commands[n%len(commands)]
+				if changed {
+					c.Instance.Weight = float64(1 + n/len(commands)%100)
+				}
+				_, _ = s.Apply(c)
+				n++
+			}
+		})
+	}
+}
+
+func BenchmarkBeat(b *testing.B) {
+	s, commands := filled(10_000, 10)
+	beats := make([]Beat, len(commands))
+	for n, c := range commands {
+		beats[n] = Beat{Meta: c.Meta, Service: c.Service, Instance: c.Instance.Key()}
+	}
+	n := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		if !s.Beat(&beats[n%len(beats)]).Known {
+			b.Fatal("unknown")
+		}
+		n += 7
+	}
+}
+
+func BenchmarkBeatParallel(b *testing.B) {
+	s, commands := filled(10_000, 10)
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for n := 0; pb.Next(); n += 7 {
+			c := &commands[n%len(commands)]
+			s.Beat(&Beat{Meta: c.Meta, Service: c.Service, Instance: c.Instance.Key()})
+		}
+	})
+}
+
+func BenchmarkView(b *testing.B) {
+	for _, each := range []int{10, 1000} {
+		s, commands := filled(1, each)
+		key := commands[0].Service
+		b.Run(fmt.Sprintf("cached/%d", each), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				s.View(key)
+			}
+		})
+		b.Run(fmt.Sprintf("built/%d", each), func(b *testing.B) {
+			svc := s.shard(key).services[key]
+			b.ReportAllocs()
+			for b.Loop() {
+				svc.view.Store(nil)
+				s.View(key)
+			}
+		})
+	}
+}
+
+func BenchmarkSelect(b *testing.B) {
+	for _, each := range []int{10, 1000} {
+		s, commands := filled(1, each)
+		for i := range each / 5 { // a fifth is unhealthy
+			_, _ = s.Apply(&SetHealth{Service: commands[0].Service, Instance: commands[i*5].Instance.Key(), All: true})
+		}
+		v := s.View(commands[0].Service)
+		for _, q := range []struct {
+			name string
+			Query
+		}{
+			{"all", Query{}},
+			{"cluster", Query{Clusters: []string{DefaultCluster}}},
+			{"healthyOnly", Query{HealthyOnly: true}},
+		} {
+			b.Run(fmt.Sprintf("%s/%d", q.name, each), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					Select(v, q.Query)
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkExpire lets a second of lease time pass over 100,000 leases whose
+// clients beat every 5 s, in four steps. The beats are not timed.
+func BenchmarkExpire(b *testing.B) {
+	const leases, period = 100_000, 5 * time.Second
+	s, commands := filled(leases/10, 10)
+	now := Instant{Wall: wall0}
+	next := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		for range 4 {
+			b.StopTimer()
+			now.Lease += 250 * time.Millisecond
+			now.Wall += 250
+			for range leases / int(period/(250*time.Millisecond)) {
+				c := &commands[next%leases]
+				s.Beat(&Beat{Meta: Meta{At: now}, Service: c.Service, Instance: c.Instance.Key()})
+				next++
+			}
+			b.StartTimer()
+			s.Expire(now)
+		}
+	}
+}
+
+// BenchmarkMemory reports the live heap of an instance: 100,000 over HTTP, 10 a
+// service, 3 entries of metadata each.
+func BenchmarkMemory(b *testing.B) {
+	for _, shared := range []bool{true, false} {
+		b.Run(fmt.Sprintf("sharedMetadata=%t", shared), func(b *testing.B) {
+			for b.Loop() {
+				measureMemory(b, 100_000, shared)
+			}
+		})
+	}
+}
+
+func measureMemory(b *testing.B, instances int, shared bool) {
+	heap := func() uint64 {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := heap()
+	s := NewStore(DefaultConfig(), discard{})
+	empty := heap()
+	for n := range instances {
+		c := registration(n/10, n%10)
+		if !shared {
+			c.Instance.Metadata = c.Instance.Metadata.With(NewMetadata(map[string]string{"version": strconv.Itoa(n)}))
+		}
+		_, _ = s.Apply(&c)
+	}
+	full := heap()
+	b.ReportMetric(float64(full-empty)/float64(instances), "B/instance")
+	b.ReportMetric(float64(empty-before), "B/store")
+	runtime.KeepAlive(s)
+}
