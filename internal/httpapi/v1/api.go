@@ -3,6 +3,7 @@ package v1
 import (
 	"log/slog"
 	"net/netip"
+	"sync"
 
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
 	"github.com/rollcall-registry/rollcall/internal/naming"
@@ -33,11 +34,14 @@ type API struct {
 	encoder *naming.Encoder
 	push    Admission
 	log     *slog.Logger
+	large   sync.Pool // of *largeMemory
 }
 
 // New returns an API over p.
 func New(p Parts) *API {
-	return &API{core: p.Core, encoder: p.Encoder, push: p.Push, log: p.Log.With("component", "http-v1")}
+	a := &API{core: p.Core, encoder: p.Encoder, push: p.Push, log: p.Log.With("component", "http-v1")}
+	a.large.New = newLargeMemory(&a.large)
+	return a
 }
 
 // Routes returns the routes of the API, without the context path.

@@ -11,6 +11,10 @@ import (
 // appendDouble appends f as Java prints a double within our ranges: with a
 // decimal point, and the shortest digits that mean f. f must be finite.
 func appendDouble(b []byte, f float64) []byte {
+	if n := int64(f); float64(n) == f { // nearly every weight
+		b = strconv.AppendInt(b, n, 10)
+		return append(b, '.', '0')
+	}
 	start := len(b)
 	b = strconv.AppendFloat(b, f, 'f', -1, 64)
 	if bytes.IndexByte(b[start:], '.') < 0 {

@@ -3,6 +3,7 @@ package v1
 import (
 	"net/netip"
 	"slices"
+	"sync"
 
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
 	"github.com/rollcall-registry/rollcall/internal/registry"
@@ -75,12 +76,37 @@ func (a *API) answer(x *httpapi.Exchange, view *registry.View, q *lookup, cacheM
 		view: view, members: a.members(view, f), grouped: f.grouped,
 		cacheMillis: cacheMillis, clusters: q.clusters, env: q.env,
 	}
-	if q.isCheck && l.members.hosts != nil { // recorded: list-ischeck
-		x.Scratch = append(x.Scratch[:0], "{}"...)
-	} else {
-		x.Scratch = l.append(slices.Grow(x.Scratch[:0], l.size()))
+	switch {
+	case q.isCheck && l.members.hosts != nil: // recorded: list-ischeck
+		x.JSON(200, []byte("{}"))
+	case l.size() > largeAnswer:
+		memory := a.large.Get().(*largeMemory)
+		memory.bytes = l.append(slices.Grow(memory.bytes[:0], l.size()))
+		x.JSON(200, memory.bytes)
+		x.AfterWrite(memory.release)
+	default:
+		x.Scratch = l.append(x.Scratch[:0])
+		x.JSON(200, x.Scratch)
 	}
-	x.JSON(200, x.Scratch)
+}
+
+// largeAnswer is from which size on an answer is built in memory of the API's
+// pool, in bytes: an exchange gives larger memory up after each request.
+const largeAnswer = 60 << 10
+
+// largeMemory is memory for one large answer.
+type largeMemory struct {
+	bytes   []byte
+	release func() // puts it back
+}
+
+// newLargeMemory returns a maker of memory that goes back into pool.
+func newLargeMemory(pool *sync.Pool) func() any {
+	return func() any {
+		m := new(largeMemory)
+		m.release = func() { pool.Put(m) }
+		return m
+	}
 }
 
 // cacheMillis subscribes a client that wants packets and understands them, and

@@ -31,7 +31,11 @@ type testServer struct {
 // newTestServer starts a server on loopback; it ends with the test.
 func newTestServer(t testing.TB) *testServer {
 	t.Helper()
-	s := newTestAPI(t)
+	return startTestServer(t, newTestAPI(t, sinceStart(time.Now())))
+}
+
+func startTestServer(t testing.TB, s *testServer) *testServer {
+	t.Helper()
 	server, err := httpapi.New(httpapi.DefaultConfig(), s.router, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
@@ -53,9 +57,8 @@ func newTestServer(t testing.TB) *testServer {
 }
 
 // newTestAPI is newTestServer without a listener.
-func newTestAPI(t testing.TB) *testServer {
+func newTestAPI(t testing.TB, clock naming.Clock) *testServer {
 	t.Helper()
-	clock := sinceStart(time.Now())
 	store := registry.NewStore(registry.DefaultConfig(), naming.Sinks{})
 	log := instantLog{naming.NewMachine(store, clock)}
 	core := naming.New(naming.DefaultConfig(), store, log, clock, slog.New(slog.DiscardHandler))
@@ -86,12 +89,19 @@ func (l instantLog) Propose(_ context.Context, c registry.Command) (registry.Res
 	return applied.Result, applied.Err
 }
 
+// sinceStart is the real clock.
 type sinceStart time.Time
 
 func (s sinceStart) Now() registry.Instant {
 	now := time.Now()
 	return registry.Instant{Wall: now.UnixMilli(), Lease: now.Sub(time.Time(s))}
 }
+
+// stopped is a clock that stands still, so that revisions are 1700000000000,
+// 1700000000001 and so on.
+type stopped struct{}
+
+func (stopped) Now() registry.Instant { return registry.Instant{Wall: 1700000000000, Lease: time.Second} }
 
 // ownAddress admits subscribers that want packets where they ask from.
 type ownAddress struct{}
