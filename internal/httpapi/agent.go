@@ -106,6 +106,18 @@ func DefaultPushVersions() PushVersions {
 	}
 }
 
+// ParsePushVersions reads the lowest versions from texts as the switches hold
+// them. A text that is no version is 0.0.0, which every client reaches.
+func ParsePushVersions(java, dns, c, golang, csharp string) PushVersions {
+	version := func(text string) Version {
+		v, _ := ParseVersion(text)
+		return v
+	}
+	return PushVersions{
+		Java: version(java), DNS: version(dns), C: version(c), Go: version(golang), CSharp: version(csharp),
+	}
+}
+
 // PushEligible reports whether this client understands UDP pushes.
 func (a Agent) PushEligible(lowest PushVersions) bool {
 	switch a.Kind {

@@ -155,22 +155,20 @@ func (x *Exchange) matchPath(segments []string) bool {
 func (x *Exchange) Header(name string) string { return alias(x.head.Peek(name)) }
 
 // UserAgent returns how the client names itself: User-Agent, or Client-Version
-// if that is empty.
+// if that is empty or only names a runtime, as clients of the 0.9 age send it.
 func (x *Exchange) UserAgent() string {
-	if ua := x.head.UserAgent(); len(ua) > 0 {
-		return alias(ua)
+	ua := alias(x.head.UserAgent())
+	if ua != "" && !runtimeAgent(ua) {
+		return ua
 	}
-	return x.Header("Client-Version")
+	if version := x.Header("Client-Version"); version != "" {
+		return version
+	}
+	return ua
 }
 
 // Agent returns what the client says it is.
-func (x *Exchange) Agent() Agent {
-	ua := alias(x.head.UserAgent())
-	if ua != "" && !runtimeAgent(ua) {
-		return ParseAgent(ua, "")
-	}
-	return ParseAgent(ua, x.Header("Client-Version"))
-}
+func (x *Exchange) Agent() Agent { return ParseAgent(x.UserAgent(), "") }
 
 // Params returns the parameters of query and form body.
 func (x *Exchange) Params() *Params {

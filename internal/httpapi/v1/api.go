@@ -20,12 +20,35 @@ type Parts struct {
 	Log  *slog.Logger
 }
 
-// Admission decides which UDP subscribers packets are sent to.
+// Admission decides who is pushed to over UDP. The rule is that of package
+// udppush, the same for all front-ends; the types here have its fields.
 type Admission interface {
-	// Admit judges a subscriber that asks, in a request from client, for packets
-	// to target. It returns why nothing will be sent there, or "" when packets
-	// will be. It must not block. A refused subscriber is listed and polls.
-	Admit(client netip.Addr, target netip.AddrPort) (refused string)
+	// Judge decides on one look-up. It must not block or keep r.
+	Judge(r PacketRequest) PacketVerdict
+}
+
+// PacketRequest is what a look-up says of UDP packets.
+type PacketRequest struct {
+	// ClientIP is the address that the client names, "" when it names none, and
+	// Port the one on which it listens.
+	ClientIP string
+	Port     int
+	// Peer is the address that the call comes from.
+	Peer netip.Addr
+	// Eligible: the client's agent understands packets.
+	Eligible bool
+	Switches *registry.Switches
+}
+
+// PacketVerdict is the answer to a [PacketRequest].
+type PacketVerdict struct {
+	// Subscribe: the client becomes a subscriber.
+	Subscribe bool
+	// Target is where its packets go.
+	Target netip.AddrPort
+	// Refused says why nothing will be sent there, "" when packets will be. Such
+	// a subscriber is listed and polls.
+	Refused string
 }
 
 // API serves the 1.x calls. Create it with [New].

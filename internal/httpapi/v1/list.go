@@ -1,7 +1,6 @@
 package v1
 
 import (
-	"net/netip"
 	"slices"
 	"sync"
 
@@ -109,22 +108,23 @@ func newLargeMemory(pool *sync.Pool) func() any {
 	}
 }
 
-// cacheMillis subscribes a client that wants packets and understands them, and
+// cacheMillis subscribes a client that wants packets and may have them, and
 // returns the poll period that it is told: a long one when it will be pushed to.
 func (a *API) cacheMillis(x *httpapi.Exchange, q *lookup) (int64, error) {
 	switches := a.core.Store().Switches()
-	if q.udpPort <= 0 || q.udpPort > 65535 || !switches.PushEnabled ||
-		!x.Agent().PushEligible(pushVersions(switches)) {
+	if q.udpPort <= 0 {
 		return switches.DefaultCacheMillis, nil
 	}
-	target, ok := packetTarget(x, q)
-	if !ok {
+	verdict := a.push.Judge(PacketRequest{
+		ClientIP: q.clientIP, Port: q.udpPort, Peer: x.Client(),
+		Eligible: x.Agent().PushEligible(pushVersions(switches)), Switches: switches,
+	})
+	if !verdict.Subscribe {
 		return switches.DefaultCacheMillis, nil
 	}
 	sub := &registry.Subscriber{
-		SubscriberKey: registry.SubscriberKey{Addr: target, Agent: agentText(x), Clusters: q.clusters},
-		Service:       q.key, Protocol: registry.ProtocolUDP, App: q.app,
-		Refused: a.push.Admit(x.Client(), target),
+		SubscriberKey: registry.SubscriberKey{Addr: verdict.Target, Agent: x.UserAgent(), Clusters: q.clusters},
+		Service:       q.key, Protocol: registry.ProtocolUDP, App: q.app, Refused: verdict.Refused,
 	}
 	if subscriberLen(sub) > maxSubscriber {
 		return switches.DefaultCacheMillis, nil
@@ -132,7 +132,7 @@ func (a *API) cacheMillis(x *httpapi.Exchange, q *lookup) (int64, error) {
 	if err := a.core.Subscribe(x.Context(), cause(x, "list"), sub); err != nil {
 		return 0, err
 	}
-	if sub.Refused != "" {
+	if verdict.Refused != "" {
 		return switches.DefaultCacheMillis, nil
 	}
 	return switches.DefaultPushCacheMillis, nil
@@ -147,37 +147,7 @@ func subscriberLen(s *registry.Subscriber) int {
 		len(s.Clusters) + len(s.Agent) + len(s.App)
 }
 
-// packetTarget returns where a client wants its packets: at clientIP, or where
-// its request came from when it does not say. A host name is no target.
-func packetTarget(x *httpapi.Exchange, q *lookup) (target netip.AddrPort, ok bool) {
-	addr := x.Client()
-	if q.clientIP != "" {
-		var err error
-		if addr, err = netip.ParseAddr(q.clientIP); err != nil {
-			return netip.AddrPort{}, false
-		}
-	}
-	return netip.AddrPortFrom(addr.Unmap(), uint16(q.udpPort)), addr.IsValid()
-}
-
-// agentText returns the header that x.Agent was told from. Clients of 0.9 send
-// the User-Agent of their runtime and name themselves in Client-Version.
-func agentText(x *httpapi.Exchange) string {
-	text := x.UserAgent()
-	if httpapi.ParseAgent(text, "").Kind == httpapi.UnknownAgent {
-		return x.Header("Client-Version")
-	}
-	return text
-}
-
-// pushVersions reads the lowest versions that are pushed to from the switches.
+// pushVersions reads the lowest versions that are pushed to.
 func pushVersions(s *registry.Switches) httpapi.PushVersions {
-	version := func(text string) httpapi.Version {
-		v, _ := httpapi.ParseVersion(text) // the switches hold only such versions
-		return v
-	}
-	return httpapi.PushVersions{
-		Java: version(s.PushJavaVersion), DNS: version(s.PushPythonVersion),
-		C: version(s.PushCVersion), Go: version(s.PushGoVersion), CSharp: version(s.PushCSharpVersion),
-	}
+	return httpapi.ParsePushVersions(s.PushJavaVersion, s.PushPythonVersion, s.PushCVersion, s.PushGoVersion, s.PushCSharpVersion)
 }

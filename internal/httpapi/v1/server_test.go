@@ -101,16 +101,29 @@ func (s sinceStart) Now() registry.Instant {
 // 1700000000001 and so on.
 type stopped struct{}
 
-func (stopped) Now() registry.Instant { return registry.Instant{Wall: 1700000000000, Lease: time.Second} }
+func (stopped) Now() registry.Instant {
+	return registry.Instant{Wall: 1700000000000, Lease: time.Second}
+}
 
 // ownAddress admits subscribers that want packets where they ask from.
 type ownAddress struct{}
 
-func (ownAddress) Admit(client netip.Addr, target netip.AddrPort) string {
-	if client != target.Addr() {
-		return "the address is not its own"
+func (ownAddress) Judge(r PacketRequest) PacketVerdict {
+	if r.Port > 65535 || !r.Eligible || !r.Switches.PushEnabled {
+		return PacketVerdict{}
 	}
-	return ""
+	addr := r.Peer
+	if r.ClientIP != "" {
+		var err error
+		if addr, err = netip.ParseAddr(r.ClientIP); err != nil {
+			return PacketVerdict{}
+		}
+	}
+	v := PacketVerdict{Subscribe: true, Target: netip.AddrPortFrom(addr, uint16(r.Port))}
+	if addr != r.Peer {
+		v.Refused = "the address is not its own"
+	}
+	return v
 }
 
 // answer is what a request got.
