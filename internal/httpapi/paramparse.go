@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"unicode/utf8"
 	"unsafe"
@@ -22,6 +23,7 @@ const maxParams = 1024
 //
 // Values without escapes alias data, which must stay as it is until reset.
 func (p *Params) parse(data []byte) {
+	valid := utf8.Valid(data) // then so is every piece without escapes
 	for len(data) > 0 && len(p.pairs) < maxParams {
 		part := data
 		if i := bytes.IndexByte(data, '&'); i >= 0 {
@@ -32,23 +34,17 @@ func (p *Params) parse(data []byte) {
 		if len(part) == 0 {
 			continue
 		}
-		name, value, _ := bytes.Cut(part, equals)
-		p.pairs = append(p.pairs, pair{p.decode(name), p.decode(value)})
+		name, value := part, part[len(part):]
+		if i := bytes.IndexByte(part, '='); i >= 0 {
+			name, value = part[:i], part[i+1:]
+		}
+		p.pairs = append(p.pairs, pair{p.decode(name, valid), p.decode(value, valid)})
 	}
 }
 
-var equals = []byte{'='}
-
-// decode returns the text that b escapes.
-func (p *Params) decode(b []byte) string {
-	plain := true // b is the text itself
-	for _, c := range b {
-		if c == '%' || c == '+' || c >= utf8.RuneSelf {
-			plain = false
-			break
-		}
-	}
-	if plain {
+// decode returns the text that b escapes; valid says that b is UTF-8.
+func (p *Params) decode(b []byte, valid bool) string {
+	if valid && bytes.IndexByte(b, '%') < 0 && bytes.IndexByte(b, '+') < 0 {
 		return alias(b)
 	}
 	start := len(p.decoded)
@@ -62,18 +58,23 @@ func (p *Params) decode(b []byte) string {
 
 // appendUnescaped appends b with %XX and + decoded, as far as they are valid.
 func appendUnescaped(dst, b []byte) []byte {
+	end := len(dst)
+	dst = slices.Grow(dst, len(b))[:end+len(b)]
 	for i := 0; i < len(b); i++ {
-		switch c := b[i]; {
+		c := b[i]
+		switch {
 		case c == '+':
-			dst = append(dst, ' ')
-		case c == '%' && i+2 < len(b) && unhex[b[i+1]] >= 0 && unhex[b[i+2]] >= 0:
-			dst = append(dst, byte(unhex[b[i+1]])<<4|byte(unhex[b[i+2]]))
-			i += 2
-		default:
-			dst = append(dst, c)
+			c = ' '
+		case c == '%' && i+2 < len(b):
+			if high, low := unhex[b[i+1]], unhex[b[i+2]]; high|low >= 0 {
+				c = byte(high)<<4 | byte(low)
+				i += 2
+			}
 		}
+		dst[end] = c
+		end++
 	}
-	return dst
+	return dst[:end]
 }
 
 // unhex maps a byte to the value of the hexadecimal digit it is, or -1.

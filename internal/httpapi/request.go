@@ -95,11 +95,12 @@ const maxHeaderLines = 1000
 type headScan struct {
 	next  int  // where the first line that is not complete begins
 	count int  // lines so far
-	odd   bool // a line is folded, or has a blank before the colon: some proxies read such lines in another way
+	odd   bool // a line that some proxies read in another way than we do
 }
 
 // lines goes over the lines of head that have become complete, and reports
-// whether the empty one that ends the head is among them.
+// whether the empty one that ends the head is among them. Odd are lines that end
+// in LF alone, are folded, or have a blank before the colon.
 func (s *headScan) lines(head []byte) (complete bool) {
 	for {
 		n := bytes.IndexByte(head[s.next:], '\n')
@@ -108,15 +109,16 @@ func (s *headScan) lines(head []byte) (complete bool) {
 		}
 		s.count++
 		line := head[s.next : s.next+n]
-		if n == 0 || n == 1 && line[0] == '\r' {
-			s.next += n + 1
+		s.next += n + 1
+		switch colon := bytes.IndexByte(line, ':'); {
+		case n == 0 || line[n-1] != '\r':
+			s.odd = true
+			return n == 0
+		case n == 1:
 			return true
-		}
-		if s.next > 0 { // the first is the request line
-			colon := bytes.IndexByte(line, ':')
+		case s.count > 1: // the first is the request line
 			s.odd = s.odd || blankByte(line[0]) || colon > 0 && blankByte(line[colon-1])
 		}
-		s.next += n + 1
 	}
 }
 
