@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"sync"
@@ -16,20 +15,11 @@ type clients struct {
 
 // client is one open connection. Its lock is taken with a shard's lock held.
 type client struct {
-	id        ClientID
-	mu        sync.Mutex
-	closed    bool
-	instances map[instanceRef]struct{}
-	subs      map[ServiceKey]int // how many subscriptions to each service
-}
-
-type instanceRef struct {
-	service  ServiceKey
-	instance InstanceKey
-}
-
-func (a instanceRef) compare(b instanceRef) int {
-	return cmp.Or(a.service.compare(b.service), a.instance.compare(b.instance))
+	id      ClientID
+	mu      sync.Mutex
+	closed  bool
+	records map[*record]struct{} // what it keeps alive
+	subs    map[ServiceKey]int   // how many subscriptions to each service
 }
 
 func (cs *clients) get(id ClientID) *client {
@@ -55,36 +45,42 @@ func clientClosed(id ClientID) *Error {
 	return Refuse(ClientClosed, "", string(id), "connection %s is closed", id)
 }
 
-// hold notes that a connection keeps an instance alive and returns it; nil when
-// it is not open. The caller holds the shard's lock, so that a late request
-// cannot bring an instance of a closed connection back.
-func (cs *clients) hold(id ClientID, service ServiceKey, instance InstanceKey) *client {
+// enter returns an open connection with its lock held; nil when it is not open.
+// The caller holds the shard's lock until its change is made and noted, so that
+// a late request cannot bring an instance of a closed connection back.
+func (cs *clients) enter(id ClientID) *client {
 	c := cs.get(id)
 	if c == nil {
 		return nil
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	if c.closed {
+		c.mu.Unlock()
 		return nil
-	}
-	if c.instances == nil {
-		c.instances = map[instanceRef]struct{}{}
-	}
-	ref := instanceRef{service, instance}
-	if _, ok := c.instances[ref]; !ok {
-		ref.service, _ = service.clone(service.Namespace)
-		ref.instance = instance.clone()
-		c.instances[ref] = struct{}{}
 	}
 	return c
 }
 
+// hold notes that the connection keeps r alive. The caller holds its lock.
+func (c *client) hold(r *record) {
+	if c.records == nil {
+		c.records = map[*record]struct{}{}
+	}
+	c.records[r] = struct{}{}
+}
+
 // release takes back a hold.
-func (c *client) release(service ServiceKey, instance InstanceKey) {
+func (c *client) release(r *record) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.instances, instanceRef{service, instance})
+	delete(c.records, r)
+}
+
+// held returns what the connection keeps alive, in the order of the services.
+func (c *client) held() []*record {
+	records := slices.Collect(maps.Keys(c.records))
+	slices.SortFunc(records, func(a, b *record) int { return a.svc.key.compare(b.svc.key) })
+	return records
 }
 
 // closeBatch is how many instances of a closed connection are removed while one
@@ -108,11 +104,16 @@ func (c *CloseClient) apply(s *Store) (Result, error) {
 	}
 	cl.mu.Lock()
 	cl.closed = true
-	refs := slices.SortedFunc(maps.Keys(cl.instances), instanceRef.compare)
+	records := cl.held()
 	subs := slices.SortedFunc(maps.Keys(cl.subs), ServiceKey.compare)
 	cl.mu.Unlock()
-	for batch := range slices.Chunk(refs, closeBatch) {
-		s.releaseAll(batch, c.Meta, Owner{Kind: OwnerConnection, Client: c.Client})
+	owner := Owner{Kind: OwnerConnection, Client: c.Client}
+	for batch := range slices.Chunk(records, closeBatch) {
+		s.eachRecord(batch, func(sh *shard, r *record) {
+			if r.holding(owner) != nil {
+				s.release(sh, r, c.Meta, owner)
+			}
+		})
 	}
 	for _, key := range subs {
 		s.unsubscribeClient(key, c.Client, c.Meta)
@@ -120,21 +121,20 @@ func (c *CloseClient) apply(s *Store) (Result, error) {
 	return Result{}, nil
 }
 
-// releaseAll takes one owner off the given instances, locking each shard once a
-// run of instances in it.
-func (s *Store) releaseAll(refs []instanceRef, m Meta, owner Owner) {
+// eachRecord gives those records to f that are still in their service, with
+// their shard's lock held. It locks once for a run of records of one shard.
+func (s *Store) eachRecord(records []*record, f func(*shard, *record)) {
 	var held *shard
-	for _, ref := range refs {
-		sh := s.shard(ref.service)
-		if sh != held {
+	for _, r := range records {
+		if sh := s.shard(r.svc.key); sh != held {
 			if held != nil {
 				held.mu.Unlock()
 			}
 			sh.mu.Lock()
 			held = sh
 		}
-		if r := sh.services[ref.service].find(ref.instance); r != nil && r.holding(owner) != nil {
-			s.release(sh, r, m, owner)
+		if held.services[r.svc.key] == r.svc && r.svc.find(r.key()) == r {
+			f(held, r)
 		}
 	}
 	if held != nil {
@@ -142,17 +142,22 @@ func (s *Store) releaseAll(refs []instanceRef, m Meta, owner Owner) {
 	}
 }
 
-// ClientHoldings returns what an open connection registered, in no order.
+// ClientHoldings returns what an open connection registered, by service and
+// sorted.
 func (s *Store) ClientHoldings(id ClientID) map[ServiceKey][]InstanceKey {
 	c := s.clients.get(id)
 	if c == nil {
 		return nil
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	records := c.held()
+	c.mu.Unlock()
 	out := map[ServiceKey][]InstanceKey{}
-	for ref := range c.instances {
-		out[ref.service] = append(out[ref.service], ref.instance)
+	s.eachRecord(records, func(_ *shard, r *record) {
+		out[r.svc.key] = append(out[r.svc.key], r.key())
+	})
+	for _, list := range out {
+		slices.SortFunc(list, InstanceKey.compare)
 	}
 	return out
 }
@@ -160,15 +165,11 @@ func (s *Store) ClientHoldings(id ClientID) map[ServiceKey][]InstanceKey {
 // watch counts a new subscription of the connection to a service; false when it
 // is not open. The caller holds the shard's lock.
 func (cs *clients) watch(id ClientID, service ServiceKey) bool {
-	c := cs.get(id)
+	c := cs.enter(id)
 	if c == nil {
 		return false
 	}
-	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed {
-		return false
-	}
 	if c.subs == nil {
 		c.subs = map[ServiceKey]int{}
 	}
@@ -178,11 +179,10 @@ func (cs *clients) watch(id ClientID, service ServiceKey) bool {
 
 // unwatch takes back one watch.
 func (cs *clients) unwatch(id ClientID, service ServiceKey) {
-	c := cs.get(id)
+	c := cs.enter(id)
 	if c == nil {
 		return
 	}
-	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.subs[service]--; c.subs[service] <= 0 {
 		delete(c.subs, service)

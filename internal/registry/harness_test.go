@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 )
 
 // wall0 is the wall clock of a world that begins: 2026-11-30T00:00:00Z.
@@ -189,4 +190,9 @@ func grpcSubscriber(id ClientID) *Subscriber {
 		SubscriberKey: SubscriberKey{Client: id, Addr: netip.MustParseAddrPort("10.0.0.9:5000")},
 		Service:       orders(), Protocol: ProtocolGRPC,
 	}
+}
+
+// fieldsOf returns the words of a buffer, as strings in its memory.
+func fieldsOf(buf []byte) []string {
+	return strings.Fields(unsafe.String(unsafe.SliceData(buf), len(buf)))
 }

@@ -25,7 +25,8 @@ const (
 )
 
 // CheckServiceV1 reports whether 1.x would create the service: group@@service
-// of digits, letters and @ . : _ -, with both parts present.
+// of digits, letters and @ . : _ -. That both parts are there is for the caller to
+// see, as each API says it in its own words.
 func CheckServiceV1(key ServiceKey) error {
 	if err := checkLengths(key); err != nil {
 		return err

@@ -49,18 +49,23 @@ func (c *Register) apply(s *Store) (Result, error) {
 	key := c.Instance.Key().identity()
 	h := holding{kind: c.Owner.Kind, healthy: c.Instance.Healthy}
 	if h.kind == OwnerConnection {
-		if h.client = s.clients.hold(c.Owner.Client, c.Service, key); h.client == nil {
+		if h.client = s.clients.enter(c.Owner.Client); h.client == nil {
 			return Result{}, clientClosed(c.Owner.Client)
 		}
+		defer h.client.mu.Unlock()
 	}
 	if svc == nil {
 		svc = s.newService(sh, c.Service, s.blank, c.Meta)
 	}
 	svc.declare(c.Kind)
-	if i, known := svc.index(key); known {
+	i, known := svc.index(key)
+	if known {
 		s.renew(sh, svc.records[i], key, h, c)
 	} else {
 		s.insert(sh, svc, i, key, h, c)
+	}
+	if h.client != nil {
+		h.client.hold(svc.records[i])
 	}
 	return Result{}, nil
 }
@@ -226,7 +231,7 @@ func (c *Deregister) apply(s *Store) (Result, error) {
 // release takes one owner away, and the instance with the last.
 func (s *Store) release(sh *shard, r *record, m Meta, owner Owner) {
 	if h := r.holding(owner); h.client != nil {
-		h.client.release(r.svc.key, r.key())
+		h.client.release(r)
 	}
 	if len(r.below()) == 0 {
 		s.remove(sh, r, m, owner)
