@@ -44,7 +44,7 @@ func (h dueHeap) Swap(i, j int) {
 }
 
 func (h *dueHeap) Push(x any) {
-	t := x.(*target) //nolint:errcheck // only agenda pushes, and only targets
+	t := x.(*target) // only agenda pushes, and only targets
 	t.place = len(*h)
 	*h = append(*h, t)
 }

@@ -43,8 +43,9 @@ type Prober interface {
 // should be missed, reads each service again now and then.
 //
 // One goroutine decides; at most Config.ProbeConcurrency others wait for
-// answers. When more probes are due than that, the one that has waited longest
-// goes first and periods grow. Create it with [NewChecker]; Run it once.
+// answers, and at most Config.ProbeRate probes begin in a second. When more are
+// due than that, the one that has waited longest goes first and periods grow.
+// Create it with [NewChecker]; Run it once.
 type Checker struct {
 	// OnProbe, when set before Run, is called after each probe that counts, on
 	// the goroutine of Run. It must not block.
@@ -96,21 +97,22 @@ func (c *Checker) Run(ctx context.Context) error {
 	p := newPatrol(c)
 	defer p.end()
 	p.readAll(ctx)
-	timer := time.NewTimer(0)
-	defer timer.Stop()
+	launch, gather := time.NewTimer(0), time.NewTimer(0)
+	defer launch.Stop()
+	defer gather.Stop()
 	for {
 		p.launchDue(ctx, time.Now())
-		p.arm(timer)
+		p.arm(launch)
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-c.changes.wake:
-			for key := range c.changes.take() {
-				p.read(key, time.Now())
-			}
+			gather.Reset(time.Until(p.gatheredAt.Add(gatherFor)))
+		case <-gather.C:
+			p.gather(time.Now())
 		case f := <-p.landed:
 			p.land(f, time.Now())
-		case <-timer.C:
+		case <-launch.C:
 		}
 	}
 }

@@ -68,8 +68,7 @@ func newClock(cfg Config, logger *slog.Logger, read func() (int64, time.Duration
 
 // Now returns the present time.
 func (c *Clock) Now() registry.Instant {
-	// The mark is read before the time: a caller who is held up in between sees
-	// an older lease time, never a later one than others do.
+	// The mark is read before the time, so that the time is not before the mark.
 	m := c.last.Load()
 	wall, mono := c.read()
 	return registry.Instant{Wall: wall, Lease: m.leaseAt(mono)}
@@ -119,6 +118,9 @@ func (c *Clock) note(judge bool) time.Duration {
 	next := &mark{mono: mono, lease: m.leaseAt(mono), hold: m.hold}
 	gap := mono - m.mono
 	if judge && gap > maxGap {
+		// The most that anybody can have read or still read from m, so that the
+		// clock does not seem to run backwards to one who was held up.
+		next.lease = m.lease + maxGap
 		next.hold = mono + c.grace
 	}
 	c.last.Store(next)

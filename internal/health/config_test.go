@@ -24,7 +24,8 @@ func TestValidateReportsAllFaults(t *testing.T) {
 		t.Fatal("accepted")
 	}
 	for _, key := range []string{
-		"health.pause-grace", "health.probe-concurrency", "health.probe-timeout", "health.probe-min-interval", "health.probe-deny",
+		"health.pause-grace", "health.probe-concurrency", "health.probe-rate",
+		"health.probe-timeout", "health.probe-min-interval", "health.probe-deny",
 	} {
 		if !strings.Contains(err.Error(), key+":") {
 			t.Errorf("no word of %s in: %v", key, err)

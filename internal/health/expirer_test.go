@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,12 +17,18 @@ import (
 	"github.com/rollcall-registry/rollcall/internal/registry"
 )
 
-// sinks is a store's sink that is filled after the store was made.
-type sinks struct{ list []registry.Sink }
+// sinks is a store's sink that a test fills and empties at any time.
+type sinks struct {
+	list atomic.Pointer[[]registry.Sink]
+}
+
+func (s *sinks) set(list ...registry.Sink) { s.list.Store(&list) }
 
 func (s *sinks) Emit(e *registry.Event) {
-	for _, sink := range s.list {
-		sink.Emit(e)
+	if list := s.list.Load(); list != nil {
+		for _, sink := range *list {
+			sink.Emit(e)
+		}
 	}
 }
 
@@ -116,7 +123,7 @@ func TestLifeTimes(t *testing.T) {
 					store.Beat(beat(clock.Now(), r))
 				}
 				notes := &diary{start: time.Now()}
-				out.list = []registry.Sink{notes, expirer}
+				out.set(notes, expirer)
 				time.Sleep(time.Minute)
 				cancel()
 				parts.Wait()
@@ -162,7 +169,7 @@ func TestLongPauseExpiresNobody(t *testing.T) {
 		pass(5 * time.Second)
 	}
 	notes := &diary{start: time.Now()}
-	out.list = []registry.Sink{notes}
+	out.set(notes)
 	machine.pass(45 * time.Second)
 	store.Expire(clock.Now()) // the expirer may wake before the clock
 	clock.tick()
@@ -189,7 +196,7 @@ func TestBrakeIsLoggedAndCounted(t *testing.T) {
 	store := registry.NewStore(registry.DefaultConfig(), out)
 	now := registry.Instant{}
 	e := NewExpirer(func(context.Context) error { store.Expire(now); return nil }, slog.New(slog.NewTextHandler(&text, nil)))
-	out.list = []registry.Sink{e}
+	out.set(e)
 	for service := range maxBrakeNotes + 3 {
 		for n := range 10 {
 			apply(t, store, ephemeral(now, fmt.Sprint("svc-", service), n, ""))

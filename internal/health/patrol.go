@@ -19,7 +19,14 @@ type patrol struct {
 	flying   int
 	landed   chan *flight // has room for all that fly, so no worker waits
 	workers  sync.WaitGroup
+	// nextLaunch is when the rate allows the next probe.
+	nextLaunch time.Time
+	gatheredAt time.Time // when changes were last taken over
 }
+
+// launchSlack is how much of the rate may be caught up with at once, when Run
+// comes late to a launch.
+const launchSlack = 50 * time.Millisecond
 
 func newPatrol(c *Checker) *patrol {
 	return &patrol{
@@ -45,13 +52,21 @@ func (p *patrol) arm(timer *time.Timer) {
 		timer.Stop()
 		return
 	}
-	timer.Reset(time.Until(t.due))
+	timer.Reset(time.Until(later(t.due, p.nextLaunch)))
 }
 
-// launchDue starts the probes that are due, as far as workers are free.
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// launchDue starts the probes that are due, as far as workers are free and the
+// rate allows.
 func (p *patrol) launchDue(ctx context.Context, now time.Time) {
 	switches := p.source.Switches()
-	for p.flying < p.cfg.ProbeConcurrency {
+	for p.flying < p.cfg.ProbeConcurrency && !p.nextLaunch.After(now) {
 		t := p.agenda.next()
 		if t == nil || t.due.After(now) {
 			return
@@ -63,6 +78,7 @@ func (p *patrol) launchDue(ctx context.Context, now time.Time) {
 			p.schedule(t, now)
 		default:
 			p.lag.Store(int64(now.Sub(t.due)))
+			p.nextLaunch = later(p.nextLaunch, now.Add(-launchSlack)).Add(time.Second / time.Duration(p.cfg.ProbeRate))
 			p.launch(ctx, t)
 		}
 	}

@@ -11,6 +11,11 @@ import (
 // its instances is probed. Events keep it fresh; this heals what they missed.
 const rereadAfter = 30 * time.Second
 
+// gatherFor is within how much time changes of one service are taken over in one
+// go, so that registering a thousand instances does not read the service a
+// thousand times. The first change after a quiet time is taken over at once.
+const gatherFor = 200 * time.Millisecond
+
 // resettle is within how much time the instances of a cluster are probed after
 // its settings changed: at once, but not all in one moment.
 const resettle = time.Second
@@ -25,6 +30,14 @@ func (p *patrol) readAll(ctx context.Context) {
 			}
 			p.read(key, time.Now())
 		}
+	}
+}
+
+// gather takes over what changed since the last time.
+func (p *patrol) gather(now time.Time) {
+	p.gatheredAt = now
+	for key := range p.changes.take() {
+		p.read(key, now)
 	}
 }
 
