@@ -87,17 +87,19 @@ func readAt(r io.ReaderAt, b []byte, at int64) error {
 	return err
 }
 
-// walk calls fn for each key of each bucket, in order within a bucket.
-func (f *boltFile) walk(fn func(bucket string, key, value []byte) error) error {
+// walk calls the function of each bucket for its keys, in order. A bucket
+// without a function is an error. The slices are valid during the call.
+func (f *boltFile) walk(buckets map[string]func(key, value []byte) error) error {
 	return f.tree(f.root, nil, nil, func(name, header []byte, bucket bool) error {
-		if !bucket || len(header) < 16 {
-			return fmt.Errorf("%q is no bucket", name)
+		fn := buckets[string(name)]
+		if fn == nil || !bucket || len(header) < 16 {
+			return fmt.Errorf("%q is no bucket of the log", name)
 		}
 		visit := func(key, value []byte, bucket bool) error {
 			if bucket {
 				return fmt.Errorf("there is a bucket in %q", name)
 			}
-			return fn(string(name), key, value)
+			return fn(key, value)
 		}
 		root := binary.NativeEndian.Uint64(header)
 		if root == 0 { // a small bucket has its one page in its value
@@ -111,16 +113,11 @@ func (f *boltFile) walk(fn func(bucket string, key, value []byte) error) error {
 // nil is no bound.
 func (f *boltFile) tree(id uint64, low, high []byte, visit visitor) error {
 	page, err := f.page(id)
-	if err != nil {
-		return fmt.Errorf("page %d: %w", id, err)
-	}
-	switch binary.NativeEndian.Uint16(page[8:]) {
-	case boltLeaf:
-		err = leaf(page, low, high, visit)
-	case boltBranch:
+	if err == nil && binary.NativeEndian.Uint16(page[8:]) == boltBranch {
 		return f.branch(page, low, high, visit)
-	default:
-		err = errors.New("it is neither branch nor leaf")
+	}
+	if err == nil {
+		err = leaf(page, low, high, visit)
 	}
 	if err != nil {
 		return fmt.Errorf("page %d: %w", id, err)
@@ -192,6 +189,9 @@ type visitor func(key, value []byte, bucket bool) error
 func leaf(page, low, high []byte, visit visitor) error {
 	if len(page) < boltPageHeader {
 		return errCutOff
+	}
+	if flags := binary.NativeEndian.Uint16(page[8:]); flags != boltLeaf {
+		return fmt.Errorf("it is of the unknown type %x", flags)
 	}
 	for i := range int(binary.NativeEndian.Uint16(page[10:])) {
 		key, value, err := element(page, i, 4, 8, 12)

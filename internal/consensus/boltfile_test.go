@@ -52,13 +52,17 @@ func walkBytes(raw []byte) (map[string]int, error) {
 		return nil, err
 	}
 	counts := map[string]int{}
-	err = f.walk(func(bucket string, key, value []byte) error {
-		if got := binary.BigEndian.Uint64(key); got != uint64(counts[bucket]) || len(value) != (counts[bucket]%900)*(counts[bucket]%7) {
-			return fmt.Errorf("key %d with %d bytes is number %d", got, len(value), counts[bucket])
+	count := func(bucket string) func(key, value []byte) error {
+		return func(key, value []byte) error {
+			i := counts[bucket]
+			counts[bucket]++
+			if len(key) != 8 || binary.BigEndian.Uint64(key) != uint64(i) || len(value) != (i%900)*(i%7) {
+				return fmt.Errorf("key %x with %d bytes is number %d", key, len(value), i)
+			}
+			return nil
 		}
-		counts[bucket]++
-		return nil
-	})
+	}
+	err = f.walk(map[string]func(key, value []byte) error{"many": count("many"), "few": count("few")})
 	return counts, err
 }
 

@@ -10,6 +10,8 @@ import (
 	"log/slog"
 	"maps"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -158,6 +160,18 @@ func tryStart(tb testing.TB, cfg Config, state *counts) (*running, error) {
 	}
 }
 
+// restart stops r, checks its files and runs it again with a new state machine.
+func restart(tb testing.TB, r *running) *running {
+	tb.Helper()
+	if err := r.stop(); err != nil {
+		tb.Fatal(err)
+	}
+	if err := Check(r.cfg.Dir); err != nil {
+		tb.Fatal(err)
+	}
+	return start(tb, r.cfg)
+}
+
 func testConfig(tb testing.TB) Config {
 	return DefaultConfig(filepath.Join(tb.TempDir(), "raft"), "member-1")
 }
@@ -170,24 +184,149 @@ func (r *running) propose(tb testing.TB, cmd string) {
 }
 
 func TestProposalsSurviveARestart(t *testing.T) {
-	cfg := testConfig(t)
-	for round := range 3 {
-		r := start(t, cfg)
-		if got, want := r.state.count("a"), uint64(round); got != want {
-			t.Fatalf("round %d: %d of %q before proposing, want %d", round, got, "a", want)
+	r := start(t, testConfig(t))
+	for round := range uint64(4) {
+		if got := r.state.count("a"); got != round {
+			t.Fatalf("round %d: %d before proposing", round, got)
 		}
 		answer, err := r.Propose(t.Context(), []byte("a"))
-		if err != nil || answer != uint64(round+1) {
+		if err != nil || answer != round+1 {
 			t.Fatalf("Propose = %v, %v, want %d", answer, err, round+1)
 		}
-		if err := r.stop(); err != nil {
-			t.Fatal(err)
+		if round == 2 {
+			if err := r.Compact(); err != nil {
+				t.Fatal(err)
+			}
 		}
-		if _, err := r.Propose(t.Context(), []byte("a")); !errors.Is(err, ErrClosed) {
-			t.Fatalf("Propose after the end: %v, want ErrClosed", err)
+		r = restart(t, r)
+	}
+}
+
+func TestProposeRefuses(t *testing.T) {
+	log, err := New(testConfig(t), newCounts(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := log.Propose(t.Context(), []byte("a")); !errors.Is(err, ErrNoLeader) {
+		t.Errorf("Propose before Run = %v, want ErrNoLeader", err)
+	}
+	r := start(t, testConfig(t))
+	if _, err := r.Propose(t.Context(), make([]byte, MaxCommand+1)); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("Propose of too much = %v, want ErrTooLarge", err)
+	}
+	if _, err := r.Propose(t.Context(), make([]byte, MaxCommand)); err != nil {
+		t.Errorf("Propose of the most = %v", err)
+	}
+	if err := r.Run(t.Context()); !errors.Is(err, ErrClosed) {
+		t.Errorf("a second Run = %v, want ErrClosed", err)
+	}
+	if err := r.stop(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Propose(t.Context(), []byte("a")); !errors.Is(err, ErrClosed) {
+		t.Errorf("Propose after the end = %v, want ErrClosed", err)
+	}
+	if _, err := r.Backup(io.Discard); !errors.Is(err, ErrClosed) {
+		t.Errorf("Backup after the end = %v, want ErrClosed", err)
+	}
+	_, err = New(Config{}, newCounts(), slog.New(slog.DiscardHandler))
+	if err == nil || len(strings.Split(err.Error(), "\n")) != 3 {
+		t.Errorf("New of an empty configuration = %v, want three faults", err)
+	}
+}
+
+func TestProposeHeedsItsContext(t *testing.T) {
+	r := start(t, testConfig(t))
+	r.state.mu.Lock() // Apply waits
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := r.Propose(ctx, []byte("a"))
+		ended <- err
+	}()
+	for r.Stats().Last < 4 { // configuration, first entry of the term, barrier, ours
+		runtime.Gosched()
+	}
+	cancel()
+	if err := <-ended; !errors.Is(err, ErrUncertain) || !errors.Is(err, context.Canceled) {
+		t.Errorf("Propose = %v, want ErrUncertain and Canceled", err)
+	}
+	r.state.mu.Unlock()
+	r.propose(t, "b")
+	if got := r.state.count("a"); got != 1 {
+		t.Errorf("the abandoned command was applied %d times, want 1", got)
+	}
+}
+
+// TestStopWhileProposing ends Run under load: what was acknowledged is there,
+// what was refused for sure is not.
+func TestStopWhileProposing(t *testing.T) {
+	r := start(t, testConfig(t))
+	outcomes := make([]map[string]error, 16)
+	var group sync.WaitGroup
+	for caller := range outcomes {
+		outcomes[caller] = map[string]error{}
+		group.Go(func() {
+			for i := 0; ; i++ {
+				cmd := fmt.Sprintf("%d-%d", caller, i)
+				_, err := r.Propose(t.Context(), []byte(cmd))
+				if outcomes[caller][cmd] = err; err != nil {
+					return
+				}
+			}
+		})
+	}
+	for r.Stats().Applied < 500 {
+		runtime.Gosched()
+	}
+	next := restart(t, r)
+	group.Wait()
+	for _, outcome := range outcomes {
+		for cmd, err := range outcome {
+			got := next.state.count(cmd)
+			if err == nil && got != 1 || err != nil && !errors.Is(err, ErrUncertain) && got != 0 {
+				t.Errorf("%s: answered %v and is there %d times", cmd, err, got)
+			}
 		}
 	}
-	if err := Check(cfg.Dir); err != nil {
-		t.Fatal(err)
+}
+
+// TestTheLogDoesNotGrowWithoutBound writes the same keys again and again.
+func TestTheLogDoesNotGrowWithoutBound(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.SnapshotEvery = 100
+	r := start(t, cfg)
+	var sizes []int64
+	for range 20 {
+		proposeMany(t, r, 0, 300)
+		if err := r.Compact(); err != nil { // as the clock would
+			t.Fatal(err)
+		}
+		sizes = append(sizes, r.Stats().LogBytes)
+	}
+	s := r.Stats()
+	if s.LogEntries > 2*cfg.SnapshotEvery || s.SnapshotIndex < 6000 || s.SnapshotBytes == 0 || s.SnapshotTime.IsZero() {
+		t.Errorf("stats = %+v, want at most %d entries", s, 2*cfg.SnapshotEvery)
+	}
+	if last := sizes[len(sizes)-1]; last > sizes[2] {
+		t.Errorf("the file grew: %v", sizes)
+	}
+	if got := restart(t, r).state.total(); got != 6000 {
+		t.Errorf("%d after a restart, want 6000", got)
+	}
+}
+
+// TestSnapshotsComeByThemselves waits for the one that is due.
+func TestSnapshotsComeByThemselves(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.SnapshotEvery = 50
+	r := start(t, cfg)
+	proposeMany(t, r, 0, 200)
+	deadline := time.Now().Add(10 * time.Second)
+	for r.Stats().SnapshotIndex < 100 {
+		if time.Now().After(deadline) {
+			t.Fatalf("no snapshot: %+v", r.Stats())
+		}
+		runtime.Gosched()
 	}
 }

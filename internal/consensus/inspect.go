@@ -45,6 +45,9 @@ type logFindings struct {
 // inspect verifies the newest snapshot and every entry of the log. An error
 // means that something acknowledged may be missing or cannot be trusted.
 func inspect(dir string) (f findings, err error) {
+	if err := store.Writable(dir); err != nil {
+		return f, err
+	}
 	if f.newest, f.damaged, err = inspectSnapshots(dir); err != nil {
 		return f, err
 	}
@@ -128,20 +131,14 @@ func inspectLog(path string, snapshot uint64) (logFindings, error) {
 		return f, damaged(path, err)
 	}
 	f.cut = bolt.cut()
-	decoder := codec.NewDecoderBytes(nil, &codec.MsgpackHandle{})
-	err = bolt.walk(func(bucket string, key, value []byte) error {
-		switch {
-		case bucket == entriesBucket:
-			decoder.ResetBytes(value)
-			var entry raft.Log
-			if err := decoder.Decode(&entry); err != nil {
-				return fmt.Errorf("entry %x: %w", key, err)
+	err = bolt.walk(map[string]func(key, value []byte) error{
+		entriesBucket: f.entries(snapshot),
+		valuesBucket: func(key, value []byte) error {
+			if string(key) == termKey && len(value) == 8 {
+				f.term = binary.BigEndian.Uint64(value)
 			}
-			return f.add(key, &entry, snapshot)
-		case bucket == valuesBucket && string(key) == termKey && len(value) == 8:
-			f.term = binary.BigEndian.Uint64(value)
-		}
-		return nil
+			return nil
+		},
 	})
 	if err == nil && f.term < f.lastTerm {
 		err = fmt.Errorf("it is in term %d and its last entry is of term %d", f.term, f.lastTerm)
@@ -152,18 +149,29 @@ func inspectLog(path string, snapshot uint64) (logFindings, error) {
 	return f, nil
 }
 
-// add takes in the next entry of the file, in the order of the keys.
-func (f *logFindings) add(key []byte, entry *raft.Log, snapshot uint64) error {
-	if len(key) != 8 {
-		return fmt.Errorf("an entry has a key of %d bytes", len(key))
+// entries returns the function that takes in the entries, in order.
+func (f *logFindings) entries(snapshot uint64) func(key, value []byte) error {
+	decoder := codec.NewDecoderBytes(nil, &codec.MsgpackHandle{})
+	return func(key, value []byte) error {
+		if len(key) != 8 {
+			return fmt.Errorf("an entry has a key of %d bytes", len(key))
+		}
+		index := binary.BigEndian.Uint64(key)
+		decoder.ResetBytes(value)
+		var entry raft.Log
+		if err := decoder.Decode(&entry); err != nil {
+			return fmt.Errorf("entry %d: %w", index, err)
+		}
+		if err := unseal(index, &entry); err != nil {
+			return err
+		}
+		return f.add(&entry, snapshot)
 	}
-	index := binary.BigEndian.Uint64(key)
-	if index <= f.last {
-		return fmt.Errorf("entry %d follows entry %d", index, f.last)
-	}
-	if err := unseal(index, entry); err != nil {
-		return err
-	}
+}
+
+// add takes in the next entry.
+func (f *logFindings) add(entry *raft.Log, snapshot uint64) error {
+	index := entry.Index
 	if f.last != 0 && index != f.last+1 && index > snapshot+1 {
 		return fmt.Errorf("entry %d is missing", max(f.last, snapshot)+1)
 	}

@@ -10,7 +10,8 @@ import (
 
 // machine puts an [FSM] behind the library's interface.
 type machine struct {
-	applied atomic.Uint64 // index of the last entry that the FSM holds
+	applied atomic.Uint64  // index of the last entry that the FSM holds
+	snaps   *snapshotStore // where Restore's snapshots come from; set before the library runs
 
 	mu         sync.Mutex // one caller of fsm at a time: the library's goroutine, or a backup
 	fsm        FSM
@@ -55,6 +56,11 @@ func (m *machine) Restore(r io.ReadCloser) error {
 		return err
 	}
 	install()
+	// The library restores the newest snapshot only, and does not say its index.
+	if info := m.snaps.last.Load(); info != nil && info.index > m.applied.Load() {
+		m.applied.Store(info.index)
+		m.term = info.term
+	}
 	return nil
 }
 

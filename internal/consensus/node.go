@@ -59,6 +59,7 @@ func openNode(cfg Config, fsm *machine, disk *diskHealth, logger *slog.Logger) (
 	if n.snaps, err = openSnapshots(cfg.Dir, hlog); err != nil {
 		return nil, err
 	}
+	fsm.snaps = n.snaps
 	if n.logs, err = openLogStore(cfg, disk); err != nil {
 		return nil, err
 	}

@@ -35,9 +35,9 @@ type snapshotStore struct {
 
 // snapshotInfo describes the newest snapshot.
 type snapshotInfo struct {
-	index uint64
-	time  time.Time
-	size  int64 // bytes
+	index, term uint64
+	time        time.Time
+	size        int64 // bytes
 }
 
 // openSnapshots opens the snapshots below dir and removes unfinished ones.
@@ -58,7 +58,7 @@ func openSnapshots(dir string, logger hclog.Logger) (*snapshotStore, error) {
 	if err != nil || len(list) == 0 {
 		return s, err
 	}
-	info := &snapshotInfo{index: list[0].Index, size: list[0].Size}
+	info := &snapshotInfo{index: list[0].Index, term: list[0].Term, size: list[0].Size}
 	if stat, err := os.Stat(filepath.Join(s.dir, list[0].ID)); err == nil {
 		info.time = stat.ModTime()
 	}
@@ -92,6 +92,16 @@ func (s *snapshotStore) List() ([]*raft.SnapshotMeta, error) {
 	return list[:min(len(list), 1)], err
 }
 
+// finished notes a snapshot, unless a newer one was finished meanwhile.
+func (s *snapshotStore) finished(info *snapshotInfo) {
+	for {
+		last := s.last.Load()
+		if last != nil && last.index >= info.index || s.last.CompareAndSwap(last, info) {
+			return
+		}
+	}
+}
+
 // Create implements [raft.SnapshotStore].
 func (s *snapshotStore) Create(version raft.SnapshotVersion, index, term uint64,
 	servers raft.Configuration, serversIndex uint64, transport raft.Transport,
@@ -107,7 +117,7 @@ func (s *snapshotStore) Create(version raft.SnapshotVersion, index, term uint64,
 		return nil, store.Explain("create a snapshot in", s.dir, err)
 	}
 	s.active.Add(1)
-	return &sinkGuard{SnapshotSink: sink, store: s, index: index}, nil
+	return &sinkGuard{SnapshotSink: sink, store: s, index: index, term: term}, nil
 }
 
 // checkRoom refuses a snapshot that would fill the disk: it is tried again and
@@ -130,10 +140,10 @@ func (s *snapshotStore) checkRoom() error {
 // sinkGuard is one snapshot being written.
 type sinkGuard struct {
 	raft.SnapshotSink
-	store *snapshotStore
-	index uint64
-	size  int64
-	done  bool
+	store       *snapshotStore
+	index, term uint64
+	size        int64
+	done        bool
 }
 
 // Write implements [io.Writer].
@@ -153,7 +163,7 @@ func (g *sinkGuard) Close() error {
 	if err != nil {
 		return store.Explain("write a snapshot in", g.store.dir, err)
 	}
-	g.store.last.Store(&snapshotInfo{index: g.index, time: time.Now(), size: g.size})
+	g.store.finished(&snapshotInfo{index: g.index, term: g.term, time: time.Now(), size: g.size})
 	return nil
 }
 

@@ -38,8 +38,8 @@ func check(path string, steps migrations) (Report, error) {
 	if report.InUse, err = inUse(path); err != nil {
 		return report, err
 	}
-	if err := writable(path); err != nil {
-		return report, Explain("write to data directory", path, err)
+	if err := Writable(path); err != nil {
+		return report, err
 	}
 	have, err := readFormat(path)
 	switch {
@@ -69,7 +69,7 @@ func checkCreatable(path string) error {
 			continue // ends at the root, which exists
 		}
 		if err == nil {
-			err = writable(parent)
+			err = access(parent)
 		}
 		return Explain("create data directory", path, err)
 	}
@@ -86,3 +86,7 @@ func inUse(path string) (bool, error) {
 	free, err := lock.TryRLock()
 	return !free && err == nil, Explain("lock data directory", path, errors.Join(err, lock.Close()))
 }
+
+// Writable returns nil when this process may create files in dir, as far as
+// that can be told without trying.
+func Writable(dir string) error { return Explain("write to", dir, access(dir)) }

@@ -1,4 +1,4 @@
 package store
 
-// writable cannot be known on Windows without trying, which would change dir.
-func writable(string) error { return nil }
+// access cannot be known on Windows without trying, which would change dir.
+func access(string) error { return nil }
