@@ -73,6 +73,9 @@ type Reader interface {
 
 var _ Reader = (*registry.Store)(nil)
 
+// limits bound the metadata of an instance, of a service and of a cluster alike.
+func (c *Core) limits() registry.Limits { return registry.Limits{Metadata: c.cfg.MetadataLimit} }
+
 // meta stamps a command.
 func (c *Core) meta(cause registry.Cause) registry.Meta {
 	return registry.Meta{At: c.clock.Now(), Cause: cause}

@@ -69,7 +69,7 @@ func (c *Core) checkInstance(i *registry.Instance) error {
 	if err := registry.CheckWeight(i.Weight); err != nil {
 		return err
 	}
-	return registry.Limits{Metadata: c.cfg.MetadataLimit}.CheckMetadata(i.Metadata)
+	return c.limits().CheckMetadata(i.Metadata)
 }
 
 // admit checks names and limits, which count only for what is not there yet.

@@ -15,6 +15,9 @@ func (c *Core) CreateService(ctx context.Context, cause registry.Cause, key regi
 	if err := check(key); err != nil {
 		return err
 	}
+	if err := c.limits().CheckMetadata(info.Metadata); err != nil {
+		return err
+	}
 	if c.store.View(key) == nil {
 		if err := c.admitService(key.Namespace); err != nil {
 			return err
@@ -33,6 +36,9 @@ func (c *Core) UpdateService(ctx context.Context, cause registry.Cause, key regi
 	}
 	info := *view.Info
 	change(&info)
+	if err := c.limits().CheckMetadata(info.Metadata); err != nil {
+		return err
+	}
 	_, err := c.propose(ctx, &registry.UpdateService{Meta: c.meta(cause), Service: key, Info: info})
 	return err
 }
@@ -58,6 +64,12 @@ func (c *Core) SetCluster(ctx context.Context, cause registry.Cause, key registr
 		return err
 	}
 	change(&cluster)
+	if err := registry.CheckProbe(&cluster); err != nil {
+		return err
+	}
+	if err := c.limits().CheckMetadata(cluster.Metadata); err != nil {
+		return err
+	}
 	_, err := c.propose(ctx, &registry.SetCluster{Meta: c.meta(cause), Service: key, Cluster: cluster})
 	return err
 }

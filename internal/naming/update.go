@@ -109,7 +109,7 @@ func (c *Core) Patch(ctx context.Context, cause registry.Cause, p Patch) error {
 		p.Override.Weight = new(registry.ClampWeight(*w))
 	}
 	if m := p.Override.Metadata; m != nil {
-		if err := (registry.Limits{Metadata: c.cfg.MetadataLimit}).CheckMetadata(*m); err != nil {
+		if err := c.limits().CheckMetadata(*m); err != nil {
 			return err
 		}
 	}
@@ -165,7 +165,7 @@ func (c *Core) UpdateMetadata(ctx context.Context, cause registry.Cause, key reg
 		if op == RemoveMetadata {
 			next = i.Metadata.Without(m)
 		}
-		if err := (registry.Limits{Metadata: c.cfg.MetadataLimit}).CheckMetadata(next); err != nil {
+		if err := c.limits().CheckMetadata(next); err != nil {
 			return nil, err
 		}
 		touched = append(touched, i)

@@ -56,6 +56,8 @@ const (
 	ClientClosed
 	// LimitExceeded: a configured limit is reached; Msg names it.
 	LimitExceeded
+	// MalformedSwitch: Value has not the form that the switch Param reads at all.
+	MalformedSwitch
 )
 
 // Error is a refusal that a client may see. Everything else that goes wrong is

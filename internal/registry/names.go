@@ -72,6 +72,30 @@ func CheckCluster(name string) error {
 	return nil
 }
 
+// maxProbeText is the longest text in a probe's settings, in characters.
+const maxProbeText = 1024
+
+// CheckProbe refuses cluster settings that no probe could work with: a port
+// outside 1 to 65535, and texts that are over-long or have control characters,
+// which would end up in requests to instances.
+func CheckProbe(c *Cluster) error {
+	if c.CheckPort < 1 || c.CheckPort > math.MaxUint16 {
+		return Refuse(InvalidArgument, "checkPort", "", "Param 'checkPort' is illegal, it must be within 1 and 65535.")
+	}
+	for _, text := range []string{
+		c.Checker.Path, c.Checker.Headers, c.Checker.User, c.Checker.Password, c.Checker.Command,
+	} {
+		if n := utf8.RuneCountInString(text); n > maxProbeText {
+			return Refuse(InvalidArgument, "healthChecker", "",
+				"Param 'healthChecker' is illegal, it has a text of %d characters, which may have %d.", n, maxProbeText)
+		}
+		if strings.IndexFunc(text, unicode.IsControl) >= 0 {
+			return Refuse(InvalidArgument, "healthChecker", "", "Param 'healthChecker' is illegal, it has a control character.")
+		}
+	}
+	return nil
+}
+
 // only reports whether s consists of ASCII digits, letters and the given others.
 func only(s, others string) bool {
 	if s == "" {

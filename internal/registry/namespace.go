@@ -10,9 +10,10 @@ import (
 // Namespace is a named space of services. The namespace "public" is always
 // there. Naming calls may use any ID, whether or not it is in the list.
 type Namespace struct {
-	ID          string `json:"id"`
-	Name        string `json:"name"`
-	Description string `json:"description,omitempty"`
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	// Description is nil when none was given, which 1.x tells from an empty one.
+	Description *string `json:"description,omitempty"`
 }
 
 type namespaces struct {

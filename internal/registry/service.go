@@ -110,6 +110,9 @@ const (
 	SelectorLabel = "label"
 )
 
+// maxExpression bounds a label expression, in bytes.
+const maxExpression = 4096
+
 // NewSelector validates a selector. A label expression is
 // CONSUMER.label.x = PROVIDER.label.x, joined by &; an empty one filters nothing.
 func NewSelector(kind, expression string) (Selector, error) {
@@ -117,6 +120,10 @@ func NewSelector(kind, expression string) (Selector, error) {
 	case "", SelectorNone:
 		return Selector{Type: SelectorNone}, nil
 	case SelectorLabel:
+		if len(expression) > maxExpression {
+			return Selector{}, Refuse(InvalidSelector, "selector", "",
+				"Param 'selector' is illegal, its expression has %d bytes and may have %d.", len(expression), maxExpression)
+		}
 		labels, err := parseLabels(expression)
 		if err != nil {
 			return Selector{}, err

@@ -130,7 +130,8 @@ func (s *Store) CheckSwitch(entry, value string) error {
 }
 
 // with returns a copy with one switch set. An unknown entry is refused with
-// [UnknownSwitch], a bad value with [InvalidSwitch] and the text of 1.4.
+// [UnknownSwitch], a value that cannot even be split with [MalformedSwitch], and
+// a bad one with [InvalidSwitch] and the text of 1.4.
 func (s *Switches) with(entry, value string) (*Switches, error) {
 	n := *s
 	var err error
@@ -206,6 +207,10 @@ func badSwitch(entry, value, format string, args ...any) error {
 	return Refuse(InvalidSwitch, entry, value, format, args...)
 }
 
+func malformedSwitch(entry, value, format string, args ...any) error {
+	return Refuse(MalformedSwitch, entry, value, format, args...)
+}
+
 func badNumber(entry, value string) error {
 	return badSwitch(entry, value, "For input string: %q", value)
 }
@@ -258,7 +263,7 @@ const versionPattern = `[0-9]+\.[0-9]+\.[0-9]+`
 func (s *Switches) setPushVersion(value string) error {
 	kind, version, found := strings.Cut(value, ":")
 	if !found {
-		return badSwitch("pushVersion", value, "pushVersion must be type:x.y.z, not %q", value)
+		return malformedSwitch("pushVersion", value, "pushVersion must be type:x.y.z, not %q", value)
 	}
 	if ok, _ := regexp.MatchString("^"+versionPattern+"$", version); !ok {
 		return badSwitch("pushVersion", value, "illegal version, must match: %s", versionPattern)
@@ -334,10 +339,10 @@ func checkStatus(status string) error {
 func (s *Switches) batch(value string) (*Switches, error) {
 	var n Switches
 	if !strings.HasPrefix(strings.TrimSpace(value), "{") {
-		return nil, badSwitch("batch", value, "the switches are no JSON object")
+		return nil, malformedSwitch("batch", value, "the switches are no JSON object")
 	}
 	if err := json.Unmarshal([]byte(value), &n); err != nil {
-		return nil, badSwitch("batch", value, "the switches are no JSON object: %v", err)
+		return nil, malformedSwitch("batch", value, "the switches are no JSON object: %v", err)
 	}
 	for _, p := range []struct {
 		name   string

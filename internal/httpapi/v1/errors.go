@@ -51,7 +51,7 @@ func status(code registry.Code) int {
 		return 400
 	case registry.InvalidWeight, registry.InvalidMetadata, registry.ServiceNotFound,
 		registry.ServiceDisabled, registry.ClusterNotFound, registry.InstanceNotFound,
-		registry.ClientClosed:
+		registry.ClientClosed, registry.MalformedSwitch:
 		return 500
 	default:
 		return 500
