@@ -4,76 +4,56 @@ import (
 	"context"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
+	"github.com/rollcall-registry/rollcall/internal/httpapi/httpapitest"
 	"github.com/rollcall-registry/rollcall/internal/naming"
 	"github.com/rollcall-registry/rollcall/internal/registry"
 )
 
-// testServer is a real HTTP server over a real core, whose durable log applies
-// at once and keeps nothing.
+// testServer is an API over a real core, whose durable log applies at once and
+// keeps nothing.
 type testServer struct {
-	api    *API
-	store  *registry.Store
-	core   *naming.Core
-	router *httpapi.Router
-	url    string
+	api   *API
+	store *registry.Store
+	core  *naming.Core
+	http  *httpapi.Server
+	url   string // once it is started
 }
 
 // newTestServer starts a server on loopback; it ends with the test.
 func newTestServer(t testing.TB) *testServer {
 	t.Helper()
-	return startTestServer(t, newTestAPI(t, sinceStart(time.Now())))
+	return newTestAPI(t, sinceStart(time.Now())).start(t)
 }
 
-func startTestServer(t testing.TB, s *testServer) *testServer {
-	t.Helper()
-	server, err := httpapi.New(httpapi.DefaultConfig(), s.router, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.url = "http://" + listener.Addr().String()
-	ctx, stop := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := server.Serve(ctx, listener); err != nil {
-			t.Error(err)
-		}
-	})
-	t.Cleanup(func() { stop(); running.Wait() })
-	return s
-}
-
-// newTestAPI is newTestServer without a listener.
+// newTestAPI is a server without a listener.
 func newTestAPI(t testing.TB, clock naming.Clock) *testServer {
 	t.Helper()
+	discard := slog.New(slog.DiscardHandler)
 	store := registry.NewStore(registry.DefaultConfig(), naming.Sinks{})
-	log := instantLog{naming.NewMachine(store, clock)}
-	core := naming.New(naming.DefaultConfig(), store, log, clock, slog.New(slog.DiscardHandler))
+	core := naming.New(naming.DefaultConfig(), store, instantLog{naming.NewMachine(store, clock)}, clock, discard)
 	api := New(Parts{
 		Core: core, Encoder: naming.NewEncoder(naming.DefaultEncoderBudget),
-		Push: ownAddress{}, Log: slog.New(slog.DiscardHandler),
+		Push: ownAddress{}, Log: discard,
 	})
-	router, err := httpapi.NewRouter("/nacos", httpapi.Hooks{}, []httpapi.Group{
-		{Prefix: "/v1/ns", Strict: true, NoRoute: httpapi.NoSuchAPI, WrongMethod: httpapi.NoSuchAPI},
-		{NoRoute: httpapi.NotFound, WrongMethod: httpapi.MethodNotSupported},
-	}, api.Routes())
-	if err != nil {
-		t.Fatal(err)
+	nothing := httpapi.Route{ // for benchmarks: what HTTP alone costs
+		Methods: []string{"GET"}, Path: "/nothing", Resource: httpapi.Open, Action: httpapi.Read,
+		Handler: func(x *httpapi.Exchange) { x.OK() },
 	}
-	return &testServer{api: api, store: store, core: core, router: router}
+	server := httpapitest.Server(t, httpapi.DefaultConfig(), httpapi.Hooks{}, append(api.Routes(), nothing)...)
+	return &testServer{api: api, store: store, core: core, http: server}
+}
+
+func (s *testServer) start(t testing.TB) *testServer {
+	s.url = "http://" + httpapitest.Start(t, s.http)
+	return s
 }
 
 // instantLog applies what it is given, in the form in which a real log would

@@ -23,7 +23,7 @@ func TestWire(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			s := startTestServer(t, newTestAPI(t, stopped{}))
+			s := newTestAPI(t, stopped{}).start(t)
 			text, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
