@@ -58,7 +58,7 @@ func (x *Exchange) appendHead(dst []byte, now time.Time, keepAlive bool) []byte 
 	}
 	dst = x.conn.server.appendDate(dst, now)
 	dst = append(dst, "\r\n"+securityHeader...)
-	if !x.conn.server.cfg.DisableCORS {
+	if x.conn.server.cfg.CORS {
 		dst = append(dst, varyHeader...)
 	}
 	dst = appendHeader(dst, "Content-Type: ", a.contentType)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rollcall-registry/rollcall/internal/cli/config"
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
 )
 
@@ -30,15 +31,21 @@ func TestConfigValidate(t *testing.T) {
 	if err == nil {
 		t.Fatal("a config full of faults is valid")
 	}
-	for _, fault := range []string{
-		"context path", "max header bytes", "max body bytes", "max body memory", "header timeout", "body timeout",
-		"write timeout", "idle timeout", "drain timeout", "max connections -1", "max connections per address", "gzip minimum", "trusted proxies",
+	for _, key := range []string{
+		"context-path", "max-header", "max-body", "max-body-memory", "header-timeout", "body-timeout", "write-timeout", "idle-timeout",
+		"drain-timeout", "max-connections", "max-connections-per-address", "gzip-min", "proxy-protocol",
 	} {
-		if !strings.Contains(err.Error(), fault) {
-			t.Errorf("no fault about %q in:\n%v", fault, err)
+		if !strings.Contains("\n"+err.Error(), "\nhttp."+key+": ") {
+			t.Errorf("no fault of %s in:\n%v", key, err)
 		}
 	}
 	if _, err := httpapi.New(bad, nil, nil); err == nil {
 		t.Error("New takes a bad config")
+	}
+}
+
+func TestConfigIsReadable(t *testing.T) {
+	if _, err := config.New(httpapi.DefaultConfig()); err != nil {
+		t.Error(err)
 	}
 }

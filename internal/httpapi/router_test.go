@@ -224,7 +224,7 @@ func TestCORS(t *testing.T) {
 	want(t, got, "Allow", "POST,OPTIONS")
 
 	cfg := httpapi.DefaultConfig()
-	cfg.DisableCORS = true
+	cfg.CORS = false
 	got = dial(t, start(t, cfg, route("GET", "/v1/ns/instance/list", ok))).
 		ask(request("GET", "/nacos/v1/ns/instance/list", "Origin: http://a.example"))
 	want(t, got, "Access-Control-Allow-Origin", "")
