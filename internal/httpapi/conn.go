@@ -199,7 +199,7 @@ func (c *conn) fillOrWait(fd uintptr) (done bool) {
 	c.fd, c.filling = int(fd), true
 	_, c.fillErr = c.reader.Peek(1)
 	c.filling = false
-	if c.fillErr == errWouldBlock {
+	if errors.Is(c.fillErr, errWouldBlock) {
 		c.releaseReader()
 		return false
 	}

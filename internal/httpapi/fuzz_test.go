@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -75,7 +76,7 @@ func FuzzRequest(f *testing.F) {
 func checkAnswers(t *testing.T, out []byte) {
 	r := bufio.NewReader(bytes.NewReader(out))
 	for first := true; ; first = false {
-		if _, err := r.Peek(1); err == io.EOF {
+		if _, err := r.Peek(1); errors.Is(err, io.EOF) {
 			return
 		}
 		resp, err := http.ReadResponse(r, nil)

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"errors"
 	"math"
 	"strconv"
 	"strings"
@@ -164,7 +165,7 @@ func ParseJavaDouble(s string) (f float64, ok bool) {
 		s = s[:len(s)-1]
 	}
 	f, err := strconv.ParseFloat(s, 64)
-	if err != nil && !isRange(err) {
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		return 0, false
 	}
 	return f, true
@@ -173,11 +174,6 @@ func ParseJavaDouble(s string) (f float64, ok bool) {
 // hexWithoutExponent reports whether a final d or f of s is a hexadecimal digit.
 func hexWithoutExponent(s string) bool {
 	return len(s) > 1 && s[1]|0x20 == 'x' && !strings.ContainsAny(s, "pP")
-}
-
-func isRange(err error) bool {
-	numErr, ok := err.(*strconv.NumError)
-	return ok && numErr.Err == strconv.ErrRange
 }
 
 func btoi(b bool) int {
@@ -262,6 +258,20 @@ func boundInt(name, value string) (int, error) {
 		return 0, formatError(ParamUnconvertible, name, value, "int")
 	}
 	return int(n), nil
+}
+
+// BoundFloat returns a number of such a handler, or def if it is absent or empty:
+// what [Params.Float] takes. The caller judges the range.
+func (p *Params) BoundFloat(name string, def float64) (float64, error) {
+	value, _ := p.Raw(name)
+	if value == "" {
+		return def, nil
+	}
+	f, ok := ParseJavaDouble(value)
+	if !ok {
+		return 0, formatError(ParamUnconvertible, name, value, "float")
+	}
+	return f, nil
 }
 
 // BoundBool returns a boolean of such a handler, or def if it is absent or

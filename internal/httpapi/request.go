@@ -283,7 +283,7 @@ func (c *conn) readChunked() *requestFault {
 		if b = b[:len(b)+n]; len(b) > most {
 			return c.bodyTooLarge()
 		}
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
@@ -301,7 +301,7 @@ func (c *conn) readChunked() *requestFault {
 func (c *conn) skipTrailer() *requestFault {
 	for total := 0; total <= c.server.cfg.MaxHeaderBytes; {
 		line, err := c.reader.ReadSlice('\n')
-		if err == bufio.ErrBufferFull {
+		if errors.Is(err, bufio.ErrBufferFull) {
 			return refused(431, "a trailer line is larger than the server takes")
 		}
 		if err != nil {

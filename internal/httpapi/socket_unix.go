@@ -3,6 +3,7 @@
 package httpapi
 
 import (
+	"errors"
 	"io"
 	"net"
 	"syscall"
@@ -27,8 +28,8 @@ func readNow(fd int, p []byte) (int, error) {
 	for {
 		n, err := syscall.Read(fd, p)
 		switch {
-		case err == syscall.EINTR:
-		case err == syscall.EAGAIN:
+		case errors.Is(err, syscall.EINTR):
+		case errors.Is(err, syscall.EAGAIN):
 			return 0, errWouldBlock
 		case err != nil:
 			return 0, err
