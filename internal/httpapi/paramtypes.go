@@ -156,8 +156,10 @@ func ParseJavaDouble(s string) (f float64, ok bool) {
 	switch {
 	case digits == "NaN":
 		return math.NaN(), true
+	case digits == "Infinity" && s[0] == '-':
+		return math.Inf(-1), true
 	case digits == "Infinity":
-		return math.Inf(1 - 2*btoi(s[0] == '-')), true
+		return math.Inf(1), true
 	case digits[0] != '.' && (digits[0] < '0' || digits[0] > '9'), strings.Contains(digits, "_"):
 		return 0, false // ParseFloat would take inf, nan and digit separators
 	}
@@ -174,13 +176,6 @@ func ParseJavaDouble(s string) (f float64, ok bool) {
 // hexWithoutExponent reports whether a final d or f of s is a hexadecimal digit.
 func hexWithoutExponent(s string) bool {
 	return len(s) > 1 && s[1]|0x20 == 'x' && !strings.ContainsAny(s, "pP")
-}
-
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // BoolLenient returns the value of name, or def if it is absent or blank: true,
