@@ -23,6 +23,11 @@ type form struct {
 	nowhere bool
 }
 
+// maxRepeats is how often one cluster may count in one request: 1.4.8 lists the
+// hosts of a cluster as often as it is named, which lets a short request ask for
+// gigabytes.
+const maxRepeats = 2
+
 // inClusters narrows f to the clusters that a request names. They are separated
 // by commas and may have blanks around them; a text without any name means all,
 // unknown ones are left out, and one that is named twice counts twice.
@@ -34,7 +39,7 @@ func (f *form) inClusters(view *registry.View, text string) {
 			continue
 		}
 		named = true
-		if c := view.Cluster(name); c != nil {
+		if c := view.Cluster(name); c != nil && count(f.clusters, c.Name) < maxRepeats {
 			f.clusters = append(f.clusters, c.Name)
 		}
 	}
@@ -42,6 +47,15 @@ func (f *form) inClusters(view *registry.View, text string) {
 	if len(f.clusters) == 1 && len(view.Clusters) == 1 {
 		f.clusters = nil // all there is: one form for both ways to ask
 	}
+}
+
+func count(names []string, name string) (n int) {
+	for _, have := range names {
+		if have == name {
+			n++
+		}
+	}
+	return n
 }
 
 // key names f among the wire forms of a view.

@@ -129,7 +129,7 @@ func (a *API) cacheMillis(x *httpapi.Exchange, q *lookup) (int64, error) {
 	if subscriberLen(sub) > maxSubscriber {
 		return switches.DefaultCacheMillis, nil
 	}
-	if err := a.core.Subscribe(x.Context(), cause(x, "list"), sub); err != nil {
+	if err := a.core.Subscribe(x.Context(), cause(x, "subscribe"), sub); err != nil {
 		return 0, err
 	}
 	if verdict.Refused != "" {

@@ -207,6 +207,7 @@ func TestClusterFilter(t *testing.T) {
 		{"&clusters=b,a", "2 1", "b,a"},
 		{"&clusters=a,%20b", "1 2", "a, b"},
 		{"&clusters=a,a", "1 1", "a,a"},
+		{"&clusters=" + strings.Repeat("a,", 1000) + "a", "1 1", strings.Repeat("a,", 1000) + "a"},
 		{"&clusters=a,,zzz", "1", "a,,zzz"},
 		{"&clusters=zzz", "", "zzz"},
 		{"&clusters=A", "", "A"},
