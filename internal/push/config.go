@@ -12,10 +12,10 @@ type Config struct {
 	MaxWindow time.Duration `config:"push.max-window" help:"How long changes of a service are gathered at most, under load or when they do not stop."`
 }
 
-// DefaultConfig returns a window of 20 to 500 milliseconds. 500 is what clients
+// DefaultConfig returns a window of 10 to 500 milliseconds. 500 is what clients
 // of Nacos 2.x are used to for every push, and 1.x takes 1000.
 func DefaultConfig() Config {
-	return Config{MinWindow: 20 * time.Millisecond, MaxWindow: 500 * time.Millisecond}
+	return Config{MinWindow: 10 * time.Millisecond, MaxWindow: 500 * time.Millisecond}
 }
 
 // Validate reports every fault at once.
@@ -34,8 +34,12 @@ func (c Config) Validate() error {
 // one service may cost about a tenth of what can be sent.
 const costFactor = 10
 
-// nextWindow returns the window after a push that cost so much, when the one
-// before it was last (0: the service was quiet).
-func (c Config) nextWindow(last, cost time.Duration) time.Duration {
-	return min(max(c.MinWindow, 2*last, costFactor*cost), c.MaxWindow)
+// nextWindow returns the window after a push that told of so many commands and
+// cost so much, when the one before it was last (0: the service was quiet).
+func (c Config) nextWindow(last time.Duration, commands int, cost time.Duration) time.Duration {
+	next := last / 2
+	if commands > 1 {
+		next = 2 * last
+	}
+	return min(max(c.MinWindow, next, costFactor*cost), c.MaxWindow)
 }

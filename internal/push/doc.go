@@ -4,11 +4,12 @@
 //
 // The first change of a quiet service leaves at once. After a push the service
 // has a merge window: changes in it are gathered and leave when it ends. The
-// window is Config.MinWindow at first, doubles while changes keep coming, is
-// never shorter than ten times what the last push cost, and never longer than
-// Config.MaxWindow; a window without a change makes the service quiet again. So
-// the last state of a service is always pushed, at most MaxWindow and one push
-// after its change.
+// window is Config.MinWindow at first. It doubles each time that it gathered more
+// than one change, and halves when it gathered one: changes that come one after
+// the other are no storm. It is never shorter than ten times what the last push
+// cost, and never longer than Config.MaxWindow; a window without a change makes
+// the service quiet again. So the last state of a service is always pushed, at
+// most MaxWindow and one push after its change.
 //
 // A change is never lost: a service is marked as pushed before its state is
 // read, so a change that comes while a push runs marks it again.

@@ -221,12 +221,13 @@ func TestWindow(t *testing.T) {
 		backlog time.Duration
 		want    []time.Duration
 	}{
-		{"burst", []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 0, ms(0, 20)},
+		{"burst", []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 0, ms(0, 10)},
 		{"two far apart", []int{0, 100}, 0, ms(0, 100)},
-		{"just inside", []int{0, 19}, 0, ms(0, 20)},
-		{"just outside", []int{0, 25}, 0, ms(0, 25)},
-		{"doubles, then is quiet", []int{0, 10, 30, 70, 150, 400}, 0, ms(0, 20, 60, 140, 300, 620)},
-		{"a window without a change ends the storm", []int{0, 10, 100, 110}, 0, ms(0, 20, 100, 120)},
+		{"just inside", []int{0, 9}, 0, ms(0, 10)},
+		{"just outside", []int{0, 12}, 0, ms(0, 12)},
+		{"one after the other", []int{0, 1, 11, 21, 31}, 0, ms(0, 10, 20, 30, 40)},
+		{"a storm doubles it", []int{0, 1, 2, 11, 12, 31, 32, 71, 72, 151}, 0, ms(0, 10, 30, 70, 150, 310)},
+		{"a window without a change ends the storm", []int{0, 1, 2, 100, 101}, 0, ms(0, 10, 100, 110)},
 		{"an expensive push widens it", []int{0, 10}, 30 * time.Millisecond, ms(0, 300)},
 		{"but never past the largest", []int{0, 10}, time.Hour, ms(0, 500)},
 	} {

@@ -118,8 +118,7 @@ func (p *Pusher) note(key registry.ServiceKey, at registry.Instant) {
 	if s == nil || !s.watched {
 		return
 	}
-	if s.changes++; s.changes == 1 {
-		s.changed = at
+	if s.note(at); s.changes == 1 {
 		p.pending++
 		p.consider(s)
 	}

@@ -165,7 +165,7 @@ func (p *Pusher) settle(j *job, cost time.Duration) {
 	defer p.mu.Unlock()
 	s.busy = false
 	if j.all {
-		s.length = p.cfg.nextWindow(s.length, cost)
+		s.length = p.cfg.nextWindow(s.length, j.commands, cost)
 		s.window = &alarm{at: time.Now().Add(s.length), service: s}
 		p.setAlarm(s.window)
 	}
@@ -180,8 +180,7 @@ func (p *Pusher) settle(j *job, cost time.Duration) {
 // drop forgets a change that nobody is left to be told of. It is called with p.mu
 // held.
 func (p *Pusher) drop(s *service) {
-	if s.changes > 0 {
-		s.changes = 0
+	if n, _, _ := s.takeChanges(); n > 0 {
 		p.pending--
 	}
 }

@@ -18,9 +18,10 @@ type service struct {
 	// busy: it waits in the queue, or a worker has it.
 	busy     bool
 	queuedAt time.Time
-	// changes were made since the last push began; the first of them at changed.
-	changes int
-	changed registry.Instant
+	// changes were made since the last push began, by so many commands; the first
+	// of them at changed, the last at latest.
+	changes, commands int
+	changed, latest   registry.Instant
 	// window runs after a push, as long as its alarm is set; length is how long
 	// it is, 0 for a quiet service.
 	window *alarm
@@ -35,6 +36,25 @@ type service struct {
 type target struct {
 	key     registry.SubscriberKey
 	changed registry.Instant
+}
+
+// note adds a change.
+func (s *service) note(at registry.Instant) {
+	if s.changes == 0 {
+		s.changed = at
+	}
+	if s.changes == 0 || at != s.latest { // events of one command have its time
+		s.commands++
+	}
+	s.latest = at
+	s.changes++
+}
+
+// takeChanges returns the changes and leaves none.
+func (s *service) takeChanges() (changes, commands int, changed registry.Instant) {
+	changes, commands, changed = s.changes, s.commands, s.changed
+	s.changes, s.commands, s.changed = 0, 0, registry.Instant{}
+	return changes, commands, changed
 }
 
 // dirty reports whether all subscribers are to be told now.
@@ -67,10 +87,10 @@ func (s *service) ring(a *alarm) {
 type job struct {
 	service *service
 	// all subscribers are told, else only the targets.
-	all     bool
-	targets []target
-	changes int
-	changed registry.Instant
+	all               bool
+	targets           []target
+	changes, commands int
+	changed           registry.Instant
 	// left: whether anybody still subscribes is to be looked at; joined is what
 	// it was then.
 	left   bool
@@ -84,8 +104,7 @@ func (s *service) begin(now time.Time) job {
 	j := job{service: s, all: s.dirty(), targets: s.due, left: s.left, joined: s.joined, late: now.Sub(s.queuedAt)}
 	s.due, s.left = nil, false
 	if j.all {
-		j.changes, j.changed = s.changes, s.changed
-		s.changes, s.changed = 0, registry.Instant{}
+		j.changes, j.commands, j.changed = s.takeChanges()
 		return j
 	}
 	for _, t := range j.targets {
