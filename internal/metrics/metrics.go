@@ -32,6 +32,11 @@ type Metrics struct {
 	pushLatency *prometheus.HistogramVec
 	sendLatency *prometheus.HistogramVec
 	logWrite    prometheus.Histogram
+
+	changes prometheus.Counter
+	merged  prometheus.Histogram
+	empty   prometheus.Counter
+	ignored *prometheus.CounterVec
 }
 
 // latencyBuckets reach from 50 µs, what a cached look-up takes, to 10 s.
@@ -62,9 +67,21 @@ func New() *Metrics {
 			Namespace: namespace, Name: "durable_write_seconds", Buckets: latencyBuckets(),
 			Help: "Time of one write to the durable log, the sync included.",
 		}),
+		changes: prometheus.NewCounter(prometheus.CounterOpts{
+			Namespace: namespace, Name: "pushed_changes_total", Help: "Changes of services that were pushed, merged ones counted each.",
+		}),
+		merged: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Namespace: namespace, Name: "push_wait_seconds", Buckets: latencyBuckets(),
+			Help: "Time that the first of the merged changes waited before it was handed out.",
+		}),
+		empty: prometheus.NewCounter(prometheus.CounterOpts{
+			Namespace: namespace, Name: "empty_pushes_total", Help: "Pushes of services without an instance.",
+		}),
+		ignored: counters("udp_ignored_total", "Datagrams that acknowledged nothing, by reason.", "reason"),
 	}
 	m.registry.MustRegister(
 		m.took, m.answered, m.events, m.pushes, m.pushLatency, m.sendLatency, m.logWrite,
+		m.changes, m.merged, m.empty, m.ignored,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	return m
@@ -125,6 +142,19 @@ func (m *Metrics) PushSent(protocol string, took time.Duration) {
 
 // DurableWrite notes one write to the durable log.
 func (m *Metrics) DurableWrite(took time.Duration) { m.logWrite.Observe(took.Seconds()) }
+
+// Merged notes one push that was handed to the senders: how many changes it
+// merged, how long the first waited, and whether the service has no instance.
+func (m *Metrics) Merged(changes int, waited time.Duration, empty bool) {
+	m.changes.Add(float64(changes))
+	m.merged.Observe(waited.Seconds())
+	if empty {
+		m.empty.Inc()
+	}
+}
+
+// Ignored counts a datagram that acknowledged nothing.
+func (m *Metrics) Ignored(reason string) { m.ignored.WithLabelValues(reason).Inc() }
 
 // Label is a constant label of a gauge or counter.
 type Label struct{ Name, Value string }

@@ -1,0 +1,133 @@
+package server
+
+import (
+	"time"
+
+	"github.com/rollcall-registry/rollcall/internal/consensus"
+	"github.com/rollcall-registry/rollcall/internal/health"
+	"github.com/rollcall-registry/rollcall/internal/httpapi"
+	"github.com/rollcall-registry/rollcall/internal/httpapi/ops"
+	v1 "github.com/rollcall-registry/rollcall/internal/httpapi/v1"
+	"github.com/rollcall-registry/rollcall/internal/ledger"
+	"github.com/rollcall-registry/rollcall/internal/metrics"
+	"github.com/rollcall-registry/rollcall/internal/naming"
+	"github.com/rollcall-registry/rollcall/internal/push"
+	"github.com/rollcall-registry/rollcall/internal/recovery"
+	"github.com/rollcall-registry/rollcall/internal/registry"
+	"github.com/rollcall-registry/rollcall/internal/store"
+	"github.com/rollcall-registry/rollcall/internal/udppush"
+)
+
+// parts are what a running server consists of.
+type parts struct {
+	metrics *metrics.Metrics
+	clock   *health.Clock
+	gate    *naming.Gate
+	store   *registry.Store
+	log     *consensus.Log
+	durable *durableLog
+	ledger  *ledger.Ledger
+	keeper  *recovery.Keeper
+	core    *naming.Core
+	encoder *naming.Encoder
+	expirer *health.Expirer
+	checker *health.Checker
+	pusher  *push.Pusher
+	udp     *udppush.Sender
+	http    *httpapi.Server
+}
+
+// assemble makes the parts over an open data directory. It starts nothing.
+//
+// Events flow from the store through the gate to the history, the pusher, the
+// parts that watch health, and the metrics. Commands flow from the front-ends
+// through naming to the store, those of durable data through the durable log.
+func (s *Server) assemble(dir *store.Dir) (*parts, error) {
+	p := &parts{metrics: metrics.New(), gate: &naming.Gate{}, encoder: naming.NewEncoder(s.cfg.CacheBytes)}
+	p.clock = health.NewClock(s.cfg.Health, s.log)
+	p.store = registry.NewStore(s.cfg.Expiry, p.gate)
+	if err := s.assembleStorage(p, dir); err != nil {
+		return nil, err
+	}
+	p.core = naming.New(s.cfg.Limits, p.store, p.durable, p.clock, s.log)
+	p.expirer = health.NewExpirer(p.core.Expire, s.log)
+	p.checker = health.NewChecker(s.cfg.Health, p.store, p.core, s.log)
+	p.pusher = push.New(s.cfg.Push, p.store, p.clock, pushObserver{p.metrics}, s.log)
+	apis := s.assembleAPIs(p)
+	p.udp = udppush.New(s.cfg.UDP, udppush.Parts{
+		Store: p.store, Clock: p.clock, Payload: apis.v1.Payload, Later: p.pusher.Schedule,
+		Observer: udpObserver{p.metrics},
+	}, s.log)
+	p.pusher.Deliver(registry.ProtocolUDP, p.udp)
+	p.gate.Sink = naming.Sinks{p.ledger, p.pusher, p.expirer, p.checker, eventCounter{p.metrics}}
+	if err := s.assembleHTTP(p, apis); err != nil {
+		return nil, err
+	}
+	p.expose()
+	return p, nil
+}
+
+// assembleStorage makes the durable log, the history and the memory of ephemeral
+// instances.
+func (s *Server) assembleStorage(p *parts, dir *store.Dir) error {
+	cfg := consensus.DefaultConfig(dir.Path("raft"), dir.ID())
+	cfg.OnWrite = func(_ int, took time.Duration) { p.metrics.DurableWrite(took) }
+	log, err := consensus.New(cfg, naming.NewMachine(p.store, p.clock), s.log)
+	if err != nil {
+		return err
+	}
+	p.log = log
+	p.durable = &durableLog{log: log, store: p.store}
+	history := s.cfg.History
+	history.Dir = dir.Path("history")
+	if p.ledger, err = ledger.New(history, s.log); err != nil {
+		return err
+	}
+	p.keeper = recovery.New(s.cfg.Recovery, dir.Path("ephemeral"), p.store, p.ledger, p.clock, s.log)
+	return nil
+}
+
+// apis are the front-ends over HTTP.
+type apis struct {
+	v1  *v1.API
+	ops *ops.API
+}
+
+func (s *Server) assembleAPIs(p *parts) apis {
+	return apis{
+		v1: v1.New(v1.Parts{
+			Core: p.core, Encoder: p.encoder, Push: udpAdmission{p}, Log: s.log,
+		}),
+		ops: ops.New(ops.Config{
+			Naming: p.core, History: p.ledger, Durable: p.durable, Ready: s.readiness,
+			Metrics: p.metrics.Write, Log: s.log,
+		}),
+	}
+}
+
+// assembleHTTP makes the HTTP server over the routes of all front-ends.
+func (s *Server) assembleHTTP(p *parts, a apis) error {
+	hooks := httpapi.Hooks{Observe: func(route *httpapi.Route, status int, took time.Duration) {
+		p.metrics.Request(route.Path, status, took)
+	}}
+	groups := []httpapi.Group{
+		{Prefix: "/v1/ns", Strict: true, NoRoute: httpapi.NoSuchAPI, WrongMethod: httpapi.NoSuchAPI},
+		{Prefix: "", NoRoute: httpapi.NotFound, WrongMethod: httpapi.MethodNotSupported},
+	}
+	router, err := httpapi.NewRouter(s.cfg.HTTP.ContextPath, hooks, groups, a.v1.Routes(), a.ops.Routes())
+	if err != nil {
+		return err
+	}
+	p.http, err = httpapi.New(s.cfg.HTTP, router, s.log)
+	return err
+}
+
+// udpAdmission asks the UDP sender, which is made after the front-ends because
+// it needs their payload.
+type udpAdmission struct{ parts *parts }
+
+// Judge implements v1.Admission.
+func (a udpAdmission) Judge(r v1.PacketRequest) v1.PacketVerdict {
+	v := a.parts.udp.Admission().Judge(udppush.Request(r))
+	return v1.PacketVerdict{Subscribe: v.Subscribe, Target: v.Target, Refused: v.Refused}
+}

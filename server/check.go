@@ -1,0 +1,34 @@
+package server
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/rollcall-registry/rollcall/internal/consensus"
+	"github.com/rollcall-registry/rollcall/internal/store"
+)
+
+// Check tells whether a server with cfg could use its data directory, without
+// changing anything, and says what it found in half a sentence. The durable log
+// of a directory that a server holds is not read.
+func Check(cfg Config) (string, error) {
+	if err := cfg.Validate(); err != nil {
+		return "", err
+	}
+	report, err := store.Check(cfg.DataDir)
+	switch {
+	case err != nil:
+		return "", err
+	case !report.Exists:
+		return fmt.Sprintf("the data directory %s does not exist and can be made", cfg.DataDir), nil
+	case report.InUse:
+		return fmt.Sprintf("the data directory %s is in use by a running server", cfg.DataDir), nil
+	}
+	if err := consensus.Check(filepath.Join(cfg.DataDir, "raft")); err != nil {
+		return "", err
+	}
+	if report.Migrates {
+		return fmt.Sprintf("the data directory %s has format %d and will be migrated, after a copy", cfg.DataDir, report.Format), nil
+	}
+	return fmt.Sprintf("the data directory %s can be used", cfg.DataDir), nil
+}

@@ -1,0 +1,73 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/rollcall-registry/rollcall/internal/health"
+	"github.com/rollcall-registry/rollcall/internal/httpapi"
+	"github.com/rollcall-registry/rollcall/internal/ledger"
+	"github.com/rollcall-registry/rollcall/internal/naming"
+	"github.com/rollcall-registry/rollcall/internal/push"
+	"github.com/rollcall-registry/rollcall/internal/recovery"
+	"github.com/rollcall-registry/rollcall/internal/registry"
+	"github.com/rollcall-registry/rollcall/internal/udppush"
+)
+
+// Config is the configuration of one server: one struct per part. Start from
+// [DefaultConfig].
+type Config struct {
+	Listen     []string `config:"listen" value:"host:port" help:"Address for clients: HTTP/1.1 and UDP subscriptions. May be given more than once. Port 0 takes a free port, which the ready line names."`
+	DataDir    string   `config:"data-dir" value:"directory" help:"Where durable data, the history and the memory of ephemeral instances are kept. It is made when it is not there; one server at a time may use it."`
+	CacheBytes int      `config:"cache" unit:"bytes" help:"How much memory encoded instance lists may take, shared by look-ups and pushes."`
+
+	UDP      udppush.Config
+	HTTP     httpapi.Config  `help:"HTTP connections."`
+	Push     push.Config     `help:"How changes reach subscribers."`
+	Expiry   registry.Config `help:"What happens to instances whose clients fall silent."`
+	Health   health.Config   `help:"Probes of persistent instances, and pauses of the server itself."`
+	Limits   naming.Config   `help:"What clients may store."`
+	History  ledger.Config   `help:"The history of changes."`
+	Recovery recovery.Config `help:"How ephemeral instances are remembered across a restart."`
+}
+
+// DefaultConfig returns the settings of a server that was told nothing: on
+// loopback, with its data in the folder rollcall-data.
+func DefaultConfig() Config {
+	return Config{
+		Listen:     []string{"127.0.0.1:8848"},
+		DataDir:    "rollcall-data",
+		CacheBytes: naming.DefaultEncoderBudget,
+		UDP:        udppush.DefaultConfig(),
+		HTTP:       httpapi.DefaultConfig(),
+		Push:       push.DefaultConfig(),
+		Expiry:     registry.DefaultConfig(),
+		Health:     health.DefaultConfig(),
+		Limits:     naming.DefaultConfig(),
+		History:    ledger.DefaultConfig(""),
+		Recovery:   recovery.DefaultConfig(),
+	}
+}
+
+// Validate reports all faults at once.
+func (c Config) Validate() error {
+	var errs []error
+	if len(c.Listen) == 0 {
+		errs = append(errs, errors.New("listen: no address is given"))
+	}
+	for _, address := range c.Listen {
+		if _, _, err := net.SplitHostPort(address); err != nil {
+			errs = append(errs, fmt.Errorf("listen: %q is no host:port", address))
+		}
+	}
+	if c.DataDir == "" {
+		errs = append(errs, errors.New("data-dir: no directory is given"))
+	}
+	if c.CacheBytes < 0 {
+		errs = append(errs, fmt.Errorf("cache: %d is negative", c.CacheBytes))
+	}
+	return errors.Join(append(errs,
+		c.UDP.Validate(), c.HTTP.Validate(), c.Push.Validate(), c.Expiry.Validate(), c.Health.Validate(),
+		c.Limits.Validate(), c.History.Validate(), c.Recovery.Validate())...)
+}

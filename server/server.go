@@ -1,0 +1,179 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"sync/atomic"
+	"time"
+
+	"github.com/rollcall-registry/rollcall/internal/httpapi"
+	"github.com/rollcall-registry/rollcall/internal/store"
+)
+
+// Server is one registry. Create it with [New] and give it life with
+// [Server.Run].
+type Server struct {
+	cfg   Config
+	log   *slog.Logger
+	ready chan struct{}
+	addrs atomic.Pointer[Addrs]
+	// state says why the server may not be sent traffic; nil when it may.
+	state atomic.Pointer[string]
+	http  atomic.Pointer[httpapi.Server]
+}
+
+// Addrs are the addresses on which a server can be reached.
+type Addrs struct {
+	// HTTP has one address for each of Config.Listen, in their order.
+	HTTP []net.Addr
+	// UDP is where pushes come from and acknowledgements go.
+	UDP netip.AddrPort
+}
+
+// New returns a server, or every fault of cfg. It does no I/O.
+func New(cfg Config, logger *slog.Logger) (*Server, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	s := &Server{cfg: cfg, log: logger, ready: make(chan struct{})}
+	s.setState("starting")
+	return s, nil
+}
+
+// Ready is closed once the server answers. It stays open when Run fails earlier.
+func (s *Server) Ready() <-chan struct{} { return s.ready }
+
+// Addrs returns the server's addresses, once it is ready.
+func (s *Server) Addrs() Addrs {
+	if a := s.addrs.Load(); a != nil {
+		return *a
+	}
+	return Addrs{}
+}
+
+func (s *Server) setState(why string) {
+	if why == "" {
+		s.state.Store(nil)
+		return
+	}
+	s.state.Store(&why)
+}
+
+// readiness returns why the server may not be sent traffic.
+func (s *Server) readiness() error {
+	if why := s.state.Load(); why != nil {
+		return errors.New(*why)
+	}
+	return nil
+}
+
+// Run serves until ctx ends, flushes everything and returns nil; or it returns
+// one sentence that says why the server cannot start or go on. It runs once.
+//
+// The order of the start is that of the dependencies: the durable state, the
+// ephemeral instances remembered over it, then what lets time pass, then what
+// talks to clients. The stop goes the other way: no new requests, the last
+// pushes, the last snapshot, the history, the durable log, the directory.
+func (s *Server) Run(ctx context.Context) (err error) {
+	dir, err := store.Open(s.cfg.DataDir, s.log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	p, err := s.assemble(dir)
+	if err != nil {
+		return err
+	}
+	crew := newCrew()
+	defer func() {
+		s.setState("stopping")
+		err = errors.Join(err, crew.stop())
+	}()
+	memory, err := p.keeper.Open()
+	if err != nil {
+		return err
+	}
+	crew.start(part{"durable log", p.log.Run})
+	select {
+	case <-p.log.Ready():
+	case r := <-crew.failed:
+		return r.err
+	case <-ctx.Done():
+		return nil
+	}
+	crew.start(part{"lease clock", p.clock.Run})
+	if err := memory.Recall(ctx); err != nil {
+		return err
+	}
+	p.gate.Open()
+	if err := s.serve(ctx, crew, p, dir); err != nil {
+		return err
+	}
+	return crew.wait(ctx)
+}
+
+// serve starts what runs once the state is complete.
+func (s *Server) serve(ctx context.Context, crew *crew, p *parts, dir *store.Dir) error {
+	if err := p.udp.Listen(); err != nil {
+		return err
+	}
+	listeners, err := s.listen(ctx)
+	if err != nil {
+		return err
+	}
+	addrs := Addrs{UDP: p.udp.Addr()}
+	for _, part := range []part{
+		{"disk watch", func(ctx context.Context) error { watchDisk(ctx, dir); return nil }},
+		{"history", p.ledger.Run},
+		{"memory of ephemeral instances", p.keeper.Run},
+		{"expiry", p.expirer.Run},
+		{"probes", p.checker.Run},
+		{"UDP push", p.udp.Run},
+		{"push", p.pusher.Run},
+	} {
+		crew.start(part)
+	}
+	for _, ln := range listeners {
+		addrs.HTTP = append(addrs.HTTP, ln.Addr())
+		crew.start(part{"HTTP on " + ln.Addr().String(), func(ctx context.Context) error {
+			return p.http.Serve(ctx, ln)
+		}})
+	}
+	s.addrs.Store(&addrs)
+	s.http.Store(p.http)
+	s.setState("")
+	close(s.ready)
+	return nil
+}
+
+// The data directory is looked at every 30 s; below 256 MiB the log warns: a
+// snapshot of a large registry needs tens of megabytes.
+const (
+	diskInterval = 30 * time.Second
+	diskFloor    = 256 << 20
+)
+
+func watchDisk(ctx context.Context, dir *store.Dir) {
+	dir.WatchSpace(ctx, diskInterval, diskFloor, func(store.Space, bool) {})
+}
+
+// listen opens all listeners, or none.
+func (s *Server) listen(ctx context.Context) ([]net.Listener, error) {
+	var listeners []net.Listener
+	var lc net.ListenConfig
+	for _, address := range s.cfg.Listen {
+		ln, err := lc.Listen(ctx, "tcp", address)
+		if err != nil {
+			for _, open := range listeners {
+				_ = open.Close()
+			}
+			return nil, fmt.Errorf("listen on %s: %w; is another server running there?", address, err)
+		}
+		listeners = append(listeners, ln)
+	}
+	return listeners, nil
+}
