@@ -92,6 +92,9 @@ func (c *Core) admit(r *Registration) error {
 			return err
 		}
 	}
+	if view != nil && view.Find(r.Instance.Key()) != nil {
+		return nil
+	}
 	return c.admitInstance()
 }
 

@@ -558,6 +558,20 @@ func TestUnreadableBeats(t *testing.T) {
 	}
 }
 
+func TestNoNewInstancesWhileTheSwitchIsOn(t *testing.T) {
+	s := newTestServer(t)
+	s.ok(t, "POST", "/instance", "serviceName=off&ip=1.1.1.1&port=1")
+	if err := s.core.SetSwitch(t.Context(), registry.Cause{}, "disableAddIP", "true", true); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "a new instance", s.call(t, "POST", "/instance", "serviceName=off&ip=1.1.1.1&port=2"), 400, "disableAddIP is on")
+	want(t, "a beat of a new instance", s.beat(t, "serviceName=off", `{"ip":"1.1.1.1","port":3}`), 400, "disableAddIP is on")
+	s.ok(t, "POST", "/instance", "serviceName=off&ip=1.1.1.1&port=1&weight=2")
+	if got := s.list(t, "serviceName=off"); len(got.Hosts) != 1 || got.Hosts[0].Weight != 2 {
+		t.Errorf("got %+v, want the known instance with its new weight", got.Hosts)
+	}
+}
+
 func TestLongInput(t *testing.T) {
 	s := newTestServer(t)
 	long := strings.Repeat("a", 100_000)
