@@ -83,22 +83,22 @@ func (f *form) kind() string {
 	}
 }
 
-// members is the encoded part of a list that a view and a form decide.
-type members struct {
+// encodedHosts is the part of a list that a view and a form decide.
+type encodedHosts struct {
 	checksum []byte // 32 hexadecimal digits
-	// hosts is a JSON array, nil when not even a filtered-out instance is there:
+	// array is a JSON array, nil when not even a filtered-out instance is there:
 	// 1.x answers these in different shapes.
-	hosts []byte
+	array []byte
 }
 
-// members returns the encoded instances of view. The bytes are shared.
-func (a *API) members(view *registry.View, f form) members {
+// hostsOf returns the encoded instances of view. The bytes are shared.
+func (a *API) hostsOf(view *registry.View, f form) encodedHosts {
 	b := a.encoder.Encode(view, f.key(), func(b []byte) []byte { return f.encode(b, view) })
-	m := members{checksum: b[:checksumLen]}
+	h := encodedHosts{checksum: b[:checksumLen]}
 	if len(b) > checksumLen {
-		m.hosts = b[checksumLen:]
+		h.array = b[checksumLen:]
 	}
-	return m
+	return h
 }
 
 // encode appends the checksum and then the hosts, if there are candidates.

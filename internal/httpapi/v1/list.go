@@ -72,11 +72,11 @@ func (a *API) answer(x *httpapi.Exchange, view *registry.View, q *lookup, cacheM
 	f := form{grouped: x.Agent().GroupedNames(), healthyOnly: q.healthyOnly}
 	f.inClusters(view, q.clusters)
 	l := listing{
-		view: view, members: a.members(view, f), grouped: f.grouped,
+		view: view, hosts: a.hostsOf(view, f), grouped: f.grouped,
 		cacheMillis: cacheMillis, clusters: q.clusters, env: q.env,
 	}
 	switch {
-	case q.isCheck && l.members.hosts != nil: // recorded: list-ischeck
+	case q.isCheck && l.hosts.array != nil: // recorded: list-ischeck
 		x.JSON(200, []byte("{}"))
 	case l.size() > largeAnswer:
 		memory := a.large.Get().(*largeMemory)

@@ -10,7 +10,7 @@ import (
 // listing is the answer to a look-up, in a list answer or a UDP packet.
 type listing struct {
 	view        *registry.View
-	members     members
+	hosts       encodedHosts
 	grouped     bool // dom carries the group
 	cacheMillis int64
 	clusters    string // as asked for: clients key their cache by it
@@ -20,9 +20,9 @@ type listing struct {
 // append appends the listing as JSON. A service without any candidate has its
 // empty hosts in another place (shape B of 1.x).
 func (l *listing) append(b []byte) []byte {
-	if l.members.hosts != nil {
+	if l.hosts.array != nil {
 		b = append(b, `{"hosts":`...)
-		b = append(b, l.members.hosts...)
+		b = append(b, l.hosts.array...)
 		b = l.appendSettings(append(b, ','))
 		b = append(b, `,"metadata":`...)
 	} else {
@@ -36,7 +36,7 @@ func (l *listing) append(b []byte) []byte {
 // size is about the length of what append appends.
 func (l *listing) size() int {
 	const fixed = 200
-	return fixed + len(l.members.hosts) + 2*len(l.view.Grouped) + len(l.clusters) + len(l.env) + len(l.view.Info.Metadata)
+	return fixed + len(l.hosts.array) + 2*len(l.view.Grouped) + len(l.clusters) + len(l.env) + len(l.view.Info.Metadata)
 }
 
 func (l *listing) appendSettings(b []byte) []byte {
@@ -53,7 +53,7 @@ func (l *listing) appendSettings(b []byte) []byte {
 	b = append(b, `,"lastRefTime":`...)
 	b = strconv.AppendInt(b, l.view.Revision, 10)
 	b = append(b, `,"checksum":"`...)
-	b = append(b, l.members.checksum...)
+	b = append(b, l.hosts.checksum...)
 	b = append(b, `","useSpecifiedURL":false,"clusters":`...)
 	b = registry.AppendJSONString(b, l.clusters)
 	b = append(b, `,"env":`...)
@@ -87,7 +87,7 @@ func (a *API) Payload(view *registry.View, key registry.ServiceKey, sub *registr
 	f := form{grouped: httpapi.ParseAgent(sub.Agent, "").GroupedNames()}
 	f.inClusters(view, sub.Clusters)
 	l := listing{
-		view: view, members: a.members(view, f), grouped: f.grouped,
+		view: view, hosts: a.hostsOf(view, f), grouped: f.grouped,
 		cacheMillis: cacheMillis, clusters: sub.Clusters,
 	}
 	return l.append(make([]byte, 0, l.size()))
