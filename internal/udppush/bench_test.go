@@ -32,7 +32,7 @@ func BenchmarkPush1000(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		r.sender.Push(view, serviceKey("svc"), subs, registry.Instant{})
-		batch = r.sender.outbox.take(batch[:0], 1000, 1<<30)
+		batch, _ = r.sender.outbox.take(batch[:0], 1000, 1<<30)
 	}
 	if len(batch) != 1000 {
 		b.Fatalf("%d deliveries, want 1000", len(batch))

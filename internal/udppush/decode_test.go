@@ -66,8 +66,8 @@ func FuzzPacket(f *testing.F) {
 	f.Add(`{"hosts":[]}`, int64(1))
 	f.Add(`{"name":"\"\\ü","a":"<&>"}`, int64(1)<<53)
 	f.Add(strings.Repeat(`{"name":"x"}`, 200), int64(77))
+	var c compressor
 	f.Fuzz(func(t *testing.T, data string, number int64) {
-		var c compressor
 		p, err := readPacket(c.packet([]byte(data), number).bytes)
 		if err != nil {
 			t.Fatalf("%q: %v", data, err)

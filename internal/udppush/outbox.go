@@ -95,8 +95,8 @@ func merge(waiting, list []delivery) []delivery {
 const laneTurn = 16
 
 // take moves the next deliveries to batch, each service in turn, until there are
-// none or they reach a number of packets or of bytes.
-func (o *outbox) take(batch []delivery, packets, bytes int) []delivery {
+// none or they reach a number of packets or of bytes; full tells which.
+func (o *outbox) take(batch []delivery, packets, bytes int) (next []delivery, full bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for len(o.turns) > 0 && len(batch) < packets && bytes > 0 {
@@ -118,7 +118,7 @@ func (o *outbox) take(batch []delivery, packets, bytes int) []delivery {
 			delete(o.lanes, l.key)
 		}
 	}
-	return batch
+	return batch, len(batch) >= packets || bytes <= 0
 }
 
 func (o *outbox) len() int {

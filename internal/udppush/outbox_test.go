@@ -29,9 +29,9 @@ func TestOutboxServesServicesInTurn(t *testing.T) {
 	large, small := subscribers(1000), subscribers(3)
 	o.add(serviceKey("large"), deliveries(large, &packet{1, []byte("x")}))
 	o.add(serviceKey("small"), deliveries(small, &packet{2, []byte("x")}))
-	batch := o.take(nil, 64, 1<<20)
-	if len(batch) != 64 {
-		t.Fatalf("took %d, want 64", len(batch))
+	batch, full := o.take(nil, 64, 1<<20)
+	if len(batch) != 64 || !full {
+		t.Fatalf("took %d, full %v, want 64", len(batch), full)
 	}
 	found := 0
 	for _, d := range batch {
@@ -50,11 +50,14 @@ func TestOutboxServesServicesInTurn(t *testing.T) {
 func TestOutboxLimitsBytes(t *testing.T) {
 	o := newOutbox()
 	o.add(serviceKey("a"), deliveries(subscribers(10), &packet{1, make([]byte, 60_000)}))
-	if n := len(o.take(nil, 64, 100_000)); n != 2 {
-		t.Errorf("took %d packets of 60,000 bytes, want 2 for 100,000", n)
+	if batch, full := o.take(nil, 64, 100_000); len(batch) != 2 || !full {
+		t.Errorf("took %d packets of 60,000 bytes, full %v, want 2 for 100,000", len(batch), full)
 	}
-	if n := len(o.take(nil, 64, 1)); n != 1 {
-		t.Errorf("took %d packets, want one however large", n)
+	if batch, full := o.take(nil, 64, 1); len(batch) != 1 || !full {
+		t.Errorf("took %d packets, full %v, want one however large", len(batch), full)
+	}
+	if batch, full := o.take(nil, 64, 1<<20); len(batch) != 7 || full {
+		t.Errorf("took %d packets, full %v, want all that are left", len(batch), full)
 	}
 }
 
@@ -80,7 +83,8 @@ func TestOutboxKeepsTheNewest(t *testing.T) {
 			added += len(some)
 			replaced += n
 			if rnd.IntN(10) == 0 {
-				for _, d := range o.take(nil, 7, 1<<20) {
+				batch, _ := o.take(nil, 7, 1<<20)
+				for _, d := range batch {
 					if want[d.sub] != d.packet.number {
 						t.Fatalf("seed %d: took number %d, want %d", seed, d.packet.number, want[d.sub])
 					}
@@ -92,7 +96,8 @@ func TestOutboxKeepsTheNewest(t *testing.T) {
 		if o.len() != len(want) || added-replaced != len(want) {
 			t.Fatalf("seed %d: %d queued, %d added and not replaced, want %d", seed, o.len(), added-replaced, len(want))
 		}
-		for _, d := range o.take(nil, 1000, 1<<20) {
+		rest, _ := o.take(nil, 1000, 1<<20)
+		for _, d := range rest {
 			if want[d.sub] != d.packet.number {
 				t.Errorf("seed %d: number %d is left, want %d", seed, d.packet.number, want[d.sub])
 			}

@@ -49,6 +49,36 @@ func (s *Sender) Run(ctx context.Context) error {
 	return nil
 }
 
+// transmit sends what is queued.
+func (s *Sender) transmit(ctx context.Context) {
+	batch := make([]delivery, 0, burstPackets)
+	for ctx.Err() == nil {
+		if s.burst(batch) {
+			pause(ctx, burstPause)
+			continue
+		}
+		select {
+		case <-ctx.Done():
+		case <-s.outbox.ready:
+		}
+	}
+	drain, stop := context.WithTimeout(context.WithoutCancel(ctx), drainLimit)
+	defer stop()
+	for s.burst(batch) && pause(drain, burstPause) {
+	}
+}
+
+// burst sends what may be sent at once, and reports whether that was a full burst,
+// so that a pause must follow. batch is memory to work with.
+func (s *Sender) burst(batch []delivery) (full bool) {
+	batch, full = s.outbox.take(batch[:0], burstPackets, burstBytes)
+	for _, d := range batch {
+		s.send(d)
+	}
+	clear(batch)
+	return full
+}
+
 // pause waits for d or the end of ctx, and reports whether ctx goes on.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
@@ -59,34 +89,6 @@ func pause(ctx context.Context, d time.Duration) bool {
 	case <-ctx.Done():
 		return false
 	}
-}
-
-// transmit sends what is queued.
-func (s *Sender) transmit(ctx context.Context) {
-	for s.burst() && pause(ctx, burstPause) || s.waitForWork(ctx) {
-	}
-	drain, stop := context.WithTimeout(context.WithoutCancel(ctx), drainLimit)
-	defer stop()
-	for s.burst() && pause(drain, burstPause) {
-	}
-}
-
-func (s *Sender) waitForWork(ctx context.Context) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-s.outbox.ready:
-		return ctx.Err() == nil
-	}
-}
-
-// burst sends what may be sent at once, and reports whether more is queued.
-func (s *Sender) burst() (more bool) {
-	batch := s.outbox.take(make([]delivery, 0, burstPackets), burstPackets, burstBytes)
-	for _, d := range batch {
-		s.send(d)
-	}
-	return s.outbox.len() > 0
 }
 
 // send sends one packet.

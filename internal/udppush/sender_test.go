@@ -21,9 +21,8 @@ func inMemory(t *testing.T, test func(t *testing.T, r *rig, w *wire)) {
 		r := newRig(t, DefaultConfig())
 		w := newWire()
 		r.sender.conn = w
-		stop := r.run()
+		defer r.run()()
 		test(t, r, w)
-		stop()
 	})
 }
 
