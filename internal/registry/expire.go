@@ -55,12 +55,12 @@ func (s *Store) Expire(at Instant) Due {
 	return due
 }
 
-// arm has r judged when its HTTP owner, silent until then, becomes unhealthy or
-// is removed.
-func (s *Store) arm(sh *shard, r *record) {
+// due returns when the HTTP owner of r, silent until then, becomes unhealthy or
+// is removed; ok is false when neither can happen before r itself changes.
+func (s *Store) due(r *record) (due time.Duration, ok bool) {
 	h := r.holdingOf(OwnerHTTP)
 	if h == nil || r.inst.Marked {
-		return // armed again by what changes that
+		return 0, false
 	}
 	wait := r.inst.DeleteTimeout()
 	switch {
@@ -69,9 +69,16 @@ func (s *Store) arm(sh *shard, r *record) {
 	case h.healthy:
 		wait = r.inst.BeatTimeout()
 	case !s.cfg.Expire:
-		return // nothing more happens to it before it beats
+		return 0, false
 	}
-	sh.wheel.arm(r, time.Duration(r.lastBeat.Load())+wait)
+	return time.Duration(r.lastBeat.Load()) + wait, true
+}
+
+// arm has r judged when it is due.
+func (s *Store) arm(sh *shard, r *record) {
+	if due, ok := s.due(r); ok {
+		sh.wheel.arm(r, due)
+	}
 }
 
 // judge decides on one record whose time may have come.
