@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -29,7 +30,7 @@ func FuzzParseBeat(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		body, err := parseBeat(text)
 		if err != nil {
-			if _, ok := err.(*registry.Error); !ok || !strings.Contains(err.Error(), "'beat'") {
+			if _, ok := errors.AsType[*registry.Error](err); !ok || !strings.Contains(err.Error(), "'beat'") {
 				t.Fatalf("%q: %v is no refusal of the parameter", text, err)
 			}
 			return
