@@ -53,10 +53,10 @@ func (w *wheel) disarm(r *record) {
 	*t = timer{}
 }
 
-// advance lets time pass and gives judge, once each, the records that may be due
-// at now. The slot of the present tick comes up again at the next call, so that
-// nothing due is ever missed for being a part of a tick away; judge puts a
-// record that is not due yet back with arm.
+// advance lets time pass and gives judge the records that may be due at now; who
+// is not due yet, judge puts back with arm, and may then see again. The slot of
+// the present tick comes up again at the next call, so that nothing due is ever
+// missed for being a part of a tick away.
 func (w *wheel) advance(now time.Duration, judge func(*record)) {
 	reached := int64(now / wheelTick)
 	from := max(w.at, reached-wheelSlots+1)
