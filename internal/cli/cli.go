@@ -14,6 +14,8 @@
 // process and in parallel.
 package cli
 
+//go:generate go test -run ^TestReferencePage$ . -update
+
 import (
 	"context"
 	"errors"
@@ -21,6 +23,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 )
@@ -48,9 +51,12 @@ type Process struct {
 // reports an error on p.Stderr itself. After Run has returned the process must
 // exit: a server that did not stop in time is left behind.
 func Run(ctx context.Context, p Process) int {
+	p.Stderr = &lockedWriter{w: p.Stderr}
 	a := &app{process: p}
-	root := a.rootCommand()
-	err := root.ExecuteContext(ctx)
+	root, err := a.rootCommand()
+	if err == nil {
+		err = root.ExecuteContext(ctx)
+	}
 	if err == nil {
 		return exitOK
 	}
@@ -96,7 +102,7 @@ const (
 	clientGroup = "client"
 )
 
-func (a *app) rootCommand() *cobra.Command {
+func (a *app) rootCommand() (*cobra.Command, error) {
 	root := &cobra.Command{
 		Use:   "rollcall",
 		Short: "A service registry that speaks every generation of the Nacos protocol",
@@ -118,11 +124,28 @@ Exit codes: 0 done, 1 failed, 2 misuse (a bad flag, command or setting).`,
 		&cobra.Group{ID: serverGroup, Title: "Run a server:"},
 		&cobra.Group{ID: clientGroup, Title: "Ask a running server:"},
 	)
+	serve, err := a.serveCommand()
+	if err != nil {
+		return nil, err
+	}
 	root.AddCommand(
+		serve,
 		a.versionCommand(),
 		a.readyCommand(),
 	)
-	return root
+	return root, nil
+}
+
+// lockedWriter keeps the lines of a logger and of others apart.
+type lockedWriter struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (l *lockedWriter) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(p)
 }
 
 // lookupEnv returns the value of a variable of the process; empty if it is absent.
