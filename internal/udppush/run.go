@@ -237,14 +237,14 @@ func (s *Sender) heard(datagram []byte, from netip.AddrPort) {
 
 const (
 	// sweepPeriod is how often subscriptions that ran out are ended.
-	sweepPeriod = 2 * time.Second
+	sweepPeriod = 5 * time.Second
 	// leasePeriods is for how many poll periods a subscription lives without
 	// being renewed.
 	leasePeriods = 2
 	// refreshSweeps and reportSweeps count sweeps: each 10 s the addresses of the
 	// machine are read, each minute strange datagrams are reported.
-	refreshSweeps = 5
-	reportSweeps  = 30
+	refreshSweeps = 2
+	reportSweeps  = 12
 )
 
 // keep ends subscriptions and does what is to be done now and then.

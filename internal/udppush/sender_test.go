@@ -126,7 +126,7 @@ func TestSubscriptionsRunOut(t *testing.T) {
 		r.subscribe("a", endpoint(1), javaAgent, "")
 		time.Sleep(19 * time.Second) // a poll period is 10 s
 		r.apply(&registry.Subscribe{Meta: r.meta(), Subscriber: late})
-		time.Sleep(4 * time.Second)
+		time.Sleep(7 * time.Second) // 26 s, and a sweep is each 5 s
 		if subs := r.store.Subscribers(serviceKey("a")); len(subs) != 1 || subs[0] != late {
 			t.Errorf("%d subscribers are left, want the one who polled late", len(subs))
 		}
