@@ -116,7 +116,7 @@ Exit codes: 0 done, 1 failed, 2 misuse (a bad flag, command or setting).`,
 		},
 	}
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages ", fmt.Sprintf(".FlagUsagesWrapped %d ", helpWidth)))
-	root.SetArgs(a.process.Args)
+	root.SetArgs(append([]string{}, a.process.Args...)) // cobra takes those of the process for nil
 	root.SetIn(a.process.Stdin)
 	root.SetOut(a.process.Stdout)
 	root.SetErr(a.process.Stderr)

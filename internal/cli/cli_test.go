@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -17,12 +18,15 @@ type result struct {
 	stdout, stderr string
 }
 
-// run executes one command line without a process.
+// run executes one command line without a process, and ends it after a minute
+// if it does not end by itself.
 func run(t *testing.T, p Process, args ...string) result {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	p.Args, p.Stdout, p.Stderr = args, &stdout, &stderr
-	code := Run(t.Context(), p)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	code := Run(ctx, p)
 	return result{code, stdout.String(), stderr.String()}
 }
 
