@@ -237,7 +237,10 @@ func sortSubscribers(list []*Subscriber) {
 }
 
 func (s *Subscriber) describe() string {
-	text := string(s.Protocol) + " " + s.Addr.String() + " " + s.Agent
+	text := string(s.Protocol) + " " + s.Addr.String()
+	if s.Agent != "" {
+		text += " " + s.Agent
+	}
 	if s.Clusters != "" {
 		text += " clusters " + s.Clusters
 	}
