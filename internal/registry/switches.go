@@ -189,7 +189,7 @@ func (s *Switches) setFlag(entry, value string) error {
 		return Refuse(UnknownSwitch, entry, value, "%q is no switch", entry)
 	}
 	*flag = strings.EqualFold(value, "true")
-	if entry == "autoChangeHealthCheckEnabled" { // this one takes yes, on and the like
+	if entry == "autoChangeHealthCheckEnabled" || entry == "lightBeatEnabled" { // these take yes, on and the like
 		*flag = lenientTrue(value)
 	}
 	return nil

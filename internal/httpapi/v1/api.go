@@ -3,6 +3,7 @@ package v1
 import (
 	"log/slog"
 	"net/netip"
+	"slices"
 	"sync"
 
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
@@ -10,14 +11,24 @@ import (
 	"github.com/rollcall-registry/rollcall/internal/registry"
 )
 
-// Parts are what an [API] is made of. All are required.
+// Parts are what an [API] is made of. All but Levels are required.
 type Parts struct {
 	Core *naming.Core
 	// Encoder keeps encoded instance lists for list answers and UDP packets.
 	Encoder *naming.Encoder
-	// Push decides who is pushed to over UDP.
-	Push Admission
-	Log  *slog.Logger
+	// Push decides who is pushed to over UDP, and Pushes counts the packets.
+	Push   Admission
+	Pushes PushCounter
+	// Probes knows how long probes take, Machine how busy the machine is.
+	Probes  ProbeTimer
+	Machine Machine
+	Members Members
+	// Ready returns why the server may not be sent traffic, nil when it may.
+	Ready func() error
+	// Levels changes what is logged. Nil: it cannot be changed, and calls that
+	// want to are answered as if it were.
+	Levels LogLevels
+	Log    *slog.Logger
 }
 
 // Admission decides who is pushed to over UDP. The rule is that of package
@@ -51,18 +62,62 @@ type PacketVerdict struct {
 	Refused string
 }
 
+// PushCounter counts UDP packets.
+type PushCounter interface {
+	// PushState returns the counts since the start, and at most maxUnacked of the
+	// packets that wait for an acknowledgement.
+	PushState(maxUnacked int) PushState
+	// ResetPushState forgets the packets that wait.
+	ResetPushState()
+}
+
+// PushState is what became of the packets that were sent.
+type PushState struct {
+	Total, Succeed int64
+	Unacked        []string // texts of packets
+}
+
+// ProbeTimer knows how long the probes of clusters take.
+type ProbeTimer interface {
+	// ProbeTime returns the times of one cluster, which need not be there.
+	ProbeTime(key registry.ServiceKey, cluster string) ProbeTime
+}
+
+// ProbeTime is how long probes took, in milliseconds. Before the first one they
+// are what 1.x starts with, see package health.
+type ProbeTime struct{ Best, Worst, Normalized int64 }
+
+// Machine knows how busy the machine is.
+type Machine interface {
+	// Load must not block for longer than reading a file of the kernel takes.
+	Load() MachineLoad
+}
+
+// MachineLoad is how busy a machine is: the share of its processors and of its
+// memory that is used, 0 to 1, and its load average of one minute.
+type MachineLoad struct{ CPU, Average, Memory float64 }
+
 // API serves the 1.x calls. Create it with [New].
 type API struct {
 	core    *naming.Core
 	encoder *naming.Encoder
 	push    Admission
+	pushes  PushCounter
+	probes  ProbeTimer
+	machine Machine
+	members Members
+	ready   func() error
+	levels  LogLevels
 	log     *slog.Logger
 	large   sync.Pool // of *largeMemory
 }
 
 // New returns an API over p.
 func New(p Parts) *API {
-	a := &API{core: p.Core, encoder: p.Encoder, push: p.Push, log: p.Log.With("component", "http-v1")}
+	a := &API{
+		core: p.Core, encoder: p.Encoder, push: p.Push, pushes: p.Pushes, probes: p.Probes, machine: p.Machine,
+		members: p.Members, ready: p.Ready, levels: p.Levels, log: p.Log.With("component", "http-v1"),
+	}
 	a.large.New = newLargeMemory(&a.large)
 	return a
 }
@@ -75,7 +130,9 @@ func (a *API) Routes() []httpapi.Route {
 	for _, base := range []string{"/v1/ns/instance", "/v1/ns/api"} {
 		routes = append(routes, a.instanceRoutes(base)...)
 	}
-	return routes
+	return slices.Concat(routes,
+		a.serviceRoutes(), a.catalogRoutes(), a.clusterRoutes(), a.healthRoutes(), a.operatorRoutes(),
+		a.peerRoutes(), a.consoleRoutes(), a.authRoutes(), a.coreRoutes())
 }
 
 func (a *API) instanceRoutes(base string) []httpapi.Route {

@@ -1,10 +1,9 @@
 package v1
 
 import (
-	"encoding/json"
 	"io/fs"
 	"os"
-	"slices"
+	"path"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -14,45 +13,54 @@ import (
 
 const recordings = "../../../test/golden/testdata"
 
-// TestRecordings replays the recordings of Nacos 1.4.8 that ask for instances and
-// nothing else.
+// TestRecordings replays the recordings of Nacos 1.4.8.
 func TestRecordings(t *testing.T) {
+	golden.Replay(t, newTestServer(t).url, recorded(t, "v1-1.4.8"), golden.Options{
+		Except: exceptions(t), SkipSlow: true,
+	})
+}
+
+// TestSerialRecordings replays those that change the settings of the server, one
+// after the other, each on a server of its own.
+func TestSerialRecordings(t *testing.T) {
+	all := recorded(t, "v1-1.4.8-serial")
+	for name, file := range all {
+		t.Run(strings.TrimSuffix(name, ".json"), func(t *testing.T) {
+			golden.Replay(t, newTestServer(t).url, fstest.MapFS{name: file}, golden.Options{
+				Except: exceptions(t), SkipSlow: true,
+			})
+		})
+	}
+}
+
+func exceptions(t *testing.T) map[string]string {
+	t.Helper()
 	reasons, err := os.ReadFile(recordings + "/except.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden.Replay(t, newTestServer(t).url, instanceCases(t), golden.Options{
-		Except: golden.Exceptions(string(reasons)), SkipSlow: true,
-	})
+	return golden.Exceptions(string(reasons))
 }
 
-// instanceCases returns the recordings whose every step is a call of this
-// package's instance routes or of an unknown path.
-func instanceCases(t *testing.T) fs.FS {
+// recorded returns the recordings of a folder, without those of the calls that
+// package legacy serves.
+func recorded(t *testing.T, folder string) fstest.MapFS {
 	t.Helper()
-	root := os.DirFS(recordings + "/v1-1.4.8")
+	root := os.DirFS(path.Join(recordings, folder))
 	names, err := fs.Glob(root, "*.json")
 	if err != nil || len(names) == 0 {
-		t.Fatalf("no recordings: %v", err)
+		t.Fatalf("no recordings in %s: %v", folder, err)
 	}
-	chosen := fstest.MapFS{}
+	files := fstest.MapFS{}
 	for _, name := range names {
+		if strings.HasPrefix(name, "legacy-") && name != "legacy-twins.json" {
+			continue
+		}
 		data, err := fs.ReadFile(root, name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var c struct{ Steps []struct{ Path string } }
-		if err := json.Unmarshal(data, &c); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		foreign := func(s struct{ Path string }) bool {
-			path := strings.TrimPrefix(s.Path, "/nacos/v1/ns")
-			return path != "/api" && !strings.HasPrefix(path, "/instance") &&
-				!slices.Contains([]string{"/api/list", "/api/beat", "/api/statuses"}, path)
-		}
-		if !slices.ContainsFunc(c.Steps, foreign) {
-			chosen[name] = &fstest.MapFile{Data: data}
-		}
+		files[name] = &fstest.MapFile{Data: data}
 	}
-	return chosen
+	return files
 }

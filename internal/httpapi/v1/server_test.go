@@ -23,6 +23,7 @@ type testServer struct {
 	api   *API
 	store *registry.Store
 	core  *naming.Core
+	told  *figures
 	http  *httpapi.Server
 	url   string // once it is started
 }
@@ -39,16 +40,19 @@ func newTestAPI(t testing.TB, clock naming.Clock) *testServer {
 	discard := slog.New(slog.DiscardHandler)
 	store := registry.NewStore(registry.DefaultConfig(), naming.Sinks{})
 	core := naming.New(naming.DefaultConfig(), store, instantLog{naming.NewMachine(store, clock)}, clock, discard)
+	told := &figures{}
+	alone := naming.NewAlone(clock)
+	alone.SetAddress("127.0.0.1", 8848)
 	api := New(Parts{
 		Core: core, Encoder: naming.NewEncoder(naming.DefaultEncoderBudget),
-		Push: ownAddress{}, Log: discard,
+		Push: ownAddress{}, Pushes: told, Probes: told, Machine: told, Members: alone,
+		Ready: func() error { return told.ready }, Levels: OneLevel{&told.level}, Log: discard,
 	})
 	nothing := httpapi.Route{ // for benchmarks: what HTTP alone costs
 		Methods: []string{"GET"}, Path: "/nothing", Resource: httpapi.Open, Action: httpapi.Read,
 		Handler: func(x *httpapi.Exchange) { x.OK() },
 	}
-	server := httpapitest.Server(t, httpapi.DefaultConfig(), httpapi.Hooks{}, append(api.Routes(), nothing)...)
-	return &testServer{api: api, store: store, core: core, http: server}
+	return &testServer{api: api, store: store, core: core, told: told, http: testHTTP(t, api, nothing)}
 }
 
 func (s *testServer) start(t testing.TB) *testServer {

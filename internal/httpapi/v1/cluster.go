@@ -1,0 +1,116 @@
+package v1
+
+import (
+	"encoding/json"
+	"errors"
+	"strconv"
+
+	"github.com/rollcall-registry/rollcall/internal/httpapi"
+	"github.com/rollcall-registry/rollcall/internal/registry"
+)
+
+func (a *API) clusterRoutes() []httpapi.Route {
+	return []httpapi.Route{change("PUT", "/v1/ns/cluster", httpapi.Naming, a.setCluster)}
+}
+
+// setCluster answers PUT /cluster: how the instances of a cluster are probed. The
+// cluster need not be there, the service must.
+func (a *API) setCluster(x *httpapi.Exchange) {
+	p := x.Params()
+	name, key, err := clusterName(p)
+	if err != nil {
+		a.fail(x, err)
+		return
+	}
+	next, err := clusterSettings(p)
+	if err == nil {
+		err = a.core.SetCluster(x.Context(), cause(x, "set cluster"), key, name, func(c *registry.Cluster) {
+			c.Checker, c.Metadata = next.Checker, next.Metadata
+			c.CheckPort, c.DefaultPort = next.CheckPort, next.CheckPort // recorded: cluster-update
+			c.UseInstancePort = next.UseInstancePort
+		})
+	}
+	if err != nil {
+		a.fail(x, err)
+		return
+	}
+	x.OK()
+}
+
+func clusterName(p *httpapi.Params) (string, registry.ServiceKey, error) {
+	name, err := p.Required("clusterName")
+	if err != nil {
+		return "", registry.ServiceKey{}, err
+	}
+	key, err := namedService(p)
+	return name, key, err
+}
+
+func clusterSettings(p *httpapi.Params) (c registry.Cluster, err error) {
+	port, err := p.Required("checkPort")
+	if err != nil {
+		return c, err
+	}
+	own, err := p.Required("useInstancePort4Check")
+	if err != nil {
+		return c, err
+	}
+	checker, err := p.Required("healthChecker")
+	if err != nil {
+		return c, err
+	}
+	// 1.4.8 reads text that is no number as 0, and cannot read that back.
+	n, _ := strconv.ParseInt(port, 10, 32)
+	c.CheckPort, c.UseInstancePort = int32(n), httpapi.LenientBool(own)
+	if c.Checker, err = parseChecker(checker); err != nil {
+		return c, err
+	}
+	c.Metadata, err = registry.ParseMetadata(p.Optional("metadata", ""))
+	return c, err
+}
+
+// checkerJSON is a probe as 1.x sends it.
+type checkerJSON struct {
+	Type         registry.CheckType `json:"type"`
+	Path         string             `json:"path"`
+	Headers      string             `json:"headers"`
+	ExpectedCode *int               `json:"expectedResponseCode"`
+	User         string             `json:"user"`
+	Password     string             `json:"pwd"`
+	Command      string             `json:"cmd"`
+}
+
+// defaultHTTPCode is what an HTTP probe expects that names no code. Source: Nacos
+// healthcheck.impl.Http.
+const defaultHTTPCode = 200
+
+// parseChecker reads a probe. As in 1.4.8 a type that is missing or unknown is
+// NONE, and only what is no JSON object is refused.
+func parseChecker(text string) (registry.HealthCheck, error) {
+	var c checkerJSON
+	if err := json.Unmarshal([]byte(text), &c); err != nil {
+		return registry.HealthCheck{}, malformedChecker(err)
+	}
+	switch c.Type {
+	case registry.CheckTCP:
+		return registry.HealthCheck{Type: registry.CheckTCP}, nil
+	case registry.CheckHTTP:
+		code := defaultHTTPCode
+		if c.ExpectedCode != nil {
+			code = *c.ExpectedCode
+		}
+		return registry.HealthCheck{Type: registry.CheckHTTP, Path: c.Path, Headers: c.Headers, ExpectedCode: code}, nil
+	case registry.CheckMySQL:
+		return registry.HealthCheck{Type: registry.CheckMySQL, User: c.User, Password: c.Password, Command: c.Command}, nil
+	case registry.CheckNone:
+	}
+	return registry.HealthCheck{Type: registry.CheckNone}, nil
+}
+
+func malformedChecker(err error) error {
+	reason := "it is no JSON object"
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
+		reason = "its field " + wrong.Field + " is a " + wrong.Value
+	}
+	return registry.Refuse(registry.InvalidMetadata, "healthChecker", "", "Param 'healthChecker' is illegal, %s.", reason)
+}
