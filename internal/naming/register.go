@@ -132,8 +132,8 @@ func (c *Core) Deregister(ctx context.Context, cause registry.Cause, key registr
 	if !ephemeral {
 		kind = registry.OwnerDurable
 	}
-	if !c.store.HasOwner(key, instance, kind) {
-		return nil
+	if !ephemeral && !c.store.HasOwner(key, instance, kind) {
+		return nil // not worth an entry of the durable log
 	}
 	cmd := &registry.Deregister{
 		Meta: c.meta(cause), Service: key, Owner: registry.Owner{Kind: kind}, Instance: instance,

@@ -99,7 +99,7 @@ func (p *Pusher) Deliver(protocol registry.Protocol, s Sender) {
 func (p *Pusher) Emit(e *registry.Event) {
 	switch {
 	case e.ChangesView():
-		p.note(e.Service, e.At)
+		p.note(e.Service, e.At, e.Kind == registry.ServiceUpdated || e.Kind == registry.ClusterUpdated)
 	case e.Kind == registry.Subscribed:
 		p.join(e.Service)
 	case e.Kind == registry.Unsubscribed:
@@ -111,14 +111,14 @@ func (p *Pusher) Emit(e *registry.Event) {
 
 // note remembers a change of a service that somebody watches. Whoever subscribes
 // later reads it with his first look-up.
-func (p *Pusher) note(key registry.ServiceKey, at registry.Instant) {
+func (p *Pusher) note(key registry.ServiceKey, at registry.Instant, settings bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := p.services[key]
 	if s == nil || !s.watched {
 		return
 	}
-	if s.note(at); s.changes == 1 {
+	if s.note(at, settings); s.changes == 1 {
 		p.pending++
 		p.consider(s)
 	}

@@ -114,6 +114,11 @@ func (p *Pusher) hand(j *job, subs []*registry.Subscriber) (cost time.Duration) 
 	}
 	var backlog time.Duration
 	for _, s := range p.senders {
+		// Nacos 1.x pushes no change of settings (recorded: packets_by_cause), and
+		// its clients poll; those of gRPC would never learn of one.
+		if j.settings && s.protocol == registry.ProtocolUDP {
+			continue
+		}
 		if mine := ofProtocol(subs, s.protocol); len(mine) > 0 {
 			backlog = max(backlog, s.Push(view, key, mine, j.changed))
 		}

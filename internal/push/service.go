@@ -22,6 +22,8 @@ type service struct {
 	// of them at changed, the last at latest.
 	changes, commands int
 	changed, latest   registry.Instant
+	// instances: one of the changes is of an instance, not of the settings alone.
+	instances bool
 	// window runs after a push, as long as its alarm is set; length is how long
 	// it is, 0 for a quiet service.
 	window *alarm
@@ -38,8 +40,8 @@ type target struct {
 	changed registry.Instant
 }
 
-// note adds a change.
-func (s *service) note(at registry.Instant) {
+// note adds a change; settings says that it is one of the service's settings.
+func (s *service) note(at registry.Instant, settings bool) {
 	if s.changes == 0 {
 		s.changed = at
 	}
@@ -48,12 +50,13 @@ func (s *service) note(at registry.Instant) {
 	}
 	s.latest = at
 	s.changes++
+	s.instances = s.instances || !settings
 }
 
 // takeChanges returns the changes and leaves none.
 func (s *service) takeChanges() (changes, commands int, changed registry.Instant) {
 	changes, commands, changed = s.changes, s.commands, s.changed
-	s.changes, s.commands, s.changed = 0, 0, registry.Instant{}
+	s.changes, s.commands, s.changed, s.instances = 0, 0, registry.Instant{}, false
 	return changes, commands, changed
 }
 
@@ -87,7 +90,9 @@ func (s *service) ring(a *alarm) {
 type job struct {
 	service *service
 	// all subscribers are told, else only the targets.
-	all               bool
+	all bool
+	// settings: nothing but settings of the service changed.
+	settings          bool
 	targets           []target
 	changes, commands int
 	changed           registry.Instant
@@ -104,6 +109,7 @@ func (s *service) begin(now time.Time) job {
 	j := job{service: s, all: s.dirty(), targets: s.due, left: s.left, joined: s.joined, late: now.Sub(s.queuedAt)}
 	s.due, s.left = nil, false
 	if j.all {
+		j.settings = !s.instances
 		j.changes, j.commands, j.changed = s.takeChanges()
 		return j
 	}

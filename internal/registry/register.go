@@ -222,8 +222,16 @@ func (c *Deregister) apply(s *Store) (Result, error) {
 	sh := s.shard(c.Service)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if r := sh.services[c.Service].find(c.Instance.identity()); r != nil && r.holding(c.Owner) != nil {
+	svc := sh.services[c.Service]
+	switch r := svc.find(c.Instance.identity()); {
+	case r != nil && r.holding(c.Owner) != nil:
 		s.release(sh, r, c.Meta, c.Owner)
+	case svc != nil && r == nil && c.Owner.Kind == OwnerHTTP:
+		// 1.x pushes the list once more, and a client may wait for it.
+		s.emit(sh, Event{
+			Kind: InstanceRenewed, At: c.At, Cause: c.Cause, Service: svc.key, Owner: c.Owner,
+			Instance: &Instance{IP: c.Instance.IP, Port: c.Instance.Port, Cluster: c.Instance.Cluster},
+		})
 	}
 	return Result{}, nil
 }
