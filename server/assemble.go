@@ -6,6 +6,7 @@ import (
 	"github.com/rollcall-registry/rollcall/internal/consensus"
 	"github.com/rollcall-registry/rollcall/internal/health"
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
+	"github.com/rollcall-registry/rollcall/internal/httpapi/foreign"
 	"github.com/rollcall-registry/rollcall/internal/httpapi/ops"
 	v1 "github.com/rollcall-registry/rollcall/internal/httpapi/v1"
 	"github.com/rollcall-registry/rollcall/internal/ledger"
@@ -29,6 +30,7 @@ type parts struct {
 	ledger  *ledger.Ledger
 	keeper  *recovery.Keeper
 	core    *naming.Core
+	members *naming.Alone
 	encoder *naming.Encoder
 	expirer *health.Expirer
 	checker *health.Checker
@@ -45,6 +47,7 @@ type parts struct {
 func (s *Server) assemble(dir *store.Dir) (*parts, error) {
 	p := &parts{metrics: metrics.New(), gate: &naming.Gate{}, encoder: naming.NewEncoder(s.cfg.CacheBytes)}
 	p.clock = health.NewClock(s.cfg.Health, s.log)
+	p.members = naming.NewAlone(p.clock)
 	p.store = registry.NewStore(s.cfg.Expiry, p.gate)
 	if err := s.assembleStorage(p, dir); err != nil {
 		return nil, err
@@ -89,19 +92,29 @@ func (s *Server) assembleStorage(p *parts, dir *store.Dir) error {
 
 // apis are the front-ends over HTTP.
 type apis struct {
-	v1  *v1.API
-	ops *ops.API
+	v1      *v1.API
+	ops     *ops.API
+	foreign *foreign.API
 }
 
 func (s *Server) assembleAPIs(p *parts) apis {
 	return apis{
 		v1: v1.New(v1.Parts{
-			Core: p.core, Encoder: p.encoder, Push: udpAdmission{p}, Log: s.log,
+			Core: p.core, Encoder: p.encoder, Push: udpAdmission{p}, Pushes: udpCounter{p},
+			Probes: probeTimer{p.checker}, Machine: machine{metrics.NewMachine()}, Members: p.members,
+			Ready: s.readiness, Levels: s.levels, Log: s.log,
 		}),
 		ops: ops.New(ops.Config{
 			Naming: p.core, History: p.ledger, Durable: p.durable, Ready: s.readiness,
 			Metrics: p.metrics.Write, Log: s.log,
 		}),
+		foreign: foreign.New(foreign.Parts{Core: p.core, Servers: func() []string {
+			var addresses []string
+			for _, m := range p.members.Members() {
+				addresses = append(addresses, m.Address())
+			}
+			return addresses
+		}}),
 	}
 }
 
@@ -110,24 +123,11 @@ func (s *Server) assembleHTTP(p *parts, a apis) error {
 	hooks := httpapi.Hooks{Observe: func(route *httpapi.Route, status int, took time.Duration) {
 		p.metrics.Request(route.Path, status, took)
 	}}
-	groups := []httpapi.Group{
-		{Prefix: "/v1/ns", Strict: true, NoRoute: httpapi.NoSuchAPI, WrongMethod: httpapi.NoSuchAPI},
-		{Prefix: "", NoRoute: httpapi.NotFound, WrongMethod: httpapi.MethodNotSupported},
-	}
-	router, err := httpapi.NewRouter(s.cfg.HTTP.ContextPath, hooks, groups, a.v1.Routes(), a.ops.Routes())
+	router, err := httpapi.NewRouter(s.cfg.HTTP.ContextPath, hooks, a.v1.Groups(),
+		a.v1.Routes(), a.ops.Routes(), a.foreign.Routes())
 	if err != nil {
 		return err
 	}
 	p.http, err = httpapi.New(s.cfg.HTTP, router, s.log)
 	return err
-}
-
-// udpAdmission asks the UDP sender, which is made after the front-ends because
-// it needs their payload.
-type udpAdmission struct{ parts *parts }
-
-// Judge implements v1.Admission.
-func (a udpAdmission) Judge(r v1.PacketRequest) v1.PacketVerdict {
-	v := a.parts.udp.Admission().Judge(udppush.Request(r))
-	return v1.PacketVerdict{Subscribe: v.Subscribe, Target: v.Target, Refused: v.Refused}
 }

@@ -7,10 +7,11 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"os"
 	"sync/atomic"
 	"time"
 
-	"github.com/rollcall-registry/rollcall/internal/httpapi"
+	v1 "github.com/rollcall-registry/rollcall/internal/httpapi/v1"
 	"github.com/rollcall-registry/rollcall/internal/store"
 )
 
@@ -23,7 +24,18 @@ type Server struct {
 	addrs atomic.Pointer[Addrs]
 	// state says why the server may not be sent traffic; nil when it may.
 	state atomic.Pointer[string]
-	http  atomic.Pointer[httpapi.Server]
+	// levels changes what is logged; nil when the embedder gave no way to.
+	levels v1.LogLevels
+	// parts are set once the server runs.
+	parts atomic.Pointer[parts]
+}
+
+// Option changes a server before it runs.
+type Option func(*Server)
+
+// WithLevel lets operators change the level of the log through the API.
+func WithLevel(level *slog.LevelVar) Option {
+	return func(s *Server) { s.levels = rootLevel{level} }
 }
 
 // Addrs are the addresses on which a server can be reached.
@@ -35,12 +47,15 @@ type Addrs struct {
 }
 
 // New returns a server, or every fault of cfg. It does no I/O.
-func New(cfg Config, logger *slog.Logger) (*Server, error) {
+func New(cfg Config, logger *slog.Logger, options ...Option) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
 	s := &Server{cfg: cfg, log: logger, ready: make(chan struct{})}
 	s.setState("starting")
+	for _, option := range options {
+		option(s)
+	}
 	return s, nil
 }
 
@@ -144,10 +159,36 @@ func (s *Server) serve(ctx context.Context, crew *crew, p *parts, dir *store.Dir
 		}})
 	}
 	s.addrs.Store(&addrs)
-	s.http.Store(p.http)
+	p.members.SetAddress(host(addrs.HTTP[0]))
+	s.parts.Store(p)
 	s.setState("")
 	close(s.ready)
 	return nil
+}
+
+// Reload takes over the settings of cfg that can change while the server runs:
+// the ranges that UDP pushes may go to. The caller has validated them.
+func (s *Server) Reload(cfg Config) {
+	if p := s.parts.Load(); p != nil {
+		p.udp.Admission().SetAllowed(cfg.UDP.Allow)
+	}
+}
+
+// host returns where clients reach a listener: its address, or for one that
+// listens on all addresses the name of the machine as it is known to itself.
+func host(addr net.Addr) (string, int) {
+	tcp, ok := addr.(*net.TCPAddr)
+	if !ok {
+		return addr.String(), 0
+	}
+	if !tcp.IP.IsUnspecified() {
+		return tcp.IP.String(), tcp.Port
+	}
+	name, err := os.Hostname()
+	if err != nil {
+		name = tcp.IP.String()
+	}
+	return name, tcp.Port
 }
 
 // The data directory is looked at every 30 s; below 256 MiB the log warns: a

@@ -113,7 +113,7 @@ func (s *serve) run(ctx context.Context) error {
 		return err
 	}
 	defer stopPprof()
-	srv, err := server.New(s.running.Server, s.log)
+	srv, err := server.New(s.running.Server, s.log, server.WithLevel(&s.level))
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (s *serve) run(ctx context.Context) error {
 		run:     srv.Run,
 		ready:   srv.Ready(),
 		onReady: func() { s.announce(srv.Addrs()) },
-		reload:  s.reload,
+		reload:  func() { s.reload(srv) },
 		signals: s.app.process.Signals,
 	}
 	return supervised.wait(ctx)
@@ -194,7 +194,7 @@ func (s *serve) announce(addrs server.Addrs) {
 
 // reload reads the settings again and takes over those that can change while
 // the server runs. With a fault in any of them everything stays as it is.
-func (s *serve) reload() {
+func (s *serve) reload(srv *server.Server) {
 	loaded, err := s.load()
 	if err != nil {
 		s.log.Error("settings not reloaded", "err", strings.ReplaceAll(err.Error(), "\n", "; "))
@@ -206,6 +206,7 @@ func (s *serve) reload() {
 		s.log.Error("settings not reloaded", "err", err)
 		return
 	}
+	srv.Reload(s.running.Server)
 	s.log.Info("settings reloaded", "changed", changed)
 	if len(restart) > 0 {
 		s.log.Warn("settings changed that need a restart", "keys", restart)
