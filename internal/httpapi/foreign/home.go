@@ -2,6 +2,7 @@ package foreign
 
 import (
 	_ "embed"
+	"strings"
 
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
 )
@@ -13,12 +14,12 @@ var homePage []byte
 // page says what runs here. Without the slash a browser is sent to it, and the
 // root of the server is nobody's (recorded: console-root).
 func (a *API) home(x *httpapi.Exchange) {
-	switch x.Path() {
-	case "/nacos":
-		x.Redirect("/nacos/")
-	case "/", "":
+	switch path := x.Path(); {
+	case path == "/":
 		httpapi.NotFound(x)
-	default:
+	case strings.HasSuffix(path, "/"), strings.HasSuffix(path, ".html"):
 		x.Answer(200, "text/html;charset=UTF-8", homePage)
+	default:
+		x.Redirect(path + "/")
 	}
 }

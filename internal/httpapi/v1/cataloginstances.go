@@ -50,33 +50,58 @@ func (a *API) catalogInstances(x *httpapi.Exchange) {
 // how many there are.
 func (a *API) appendCatalogPage(b []byte, view *registry.View, cluster string, page page) []byte {
 	now := a.core.Now()
-	var standings []registry.Standing
+	var rows []catalogRow
 	for _, s := range a.core.Store().Standings(view.Key, now) {
 		if s.Instance.Cluster == cluster {
-			standings = append(standings, s)
+			rows = appendRows(rows, s, view, now)
 		}
 	}
-	from, to := page.of(len(standings))
+	from, to := page.of(len(rows))
 	b = append(b, `{"list":[`...)
-	for n, s := range standings[from:to] {
+	for n := range rows[from:to] {
 		if n > 0 {
 			b = append(b, ',')
 		}
-		b = appendCatalogInstance(b, s.Instance, view.Grouped, lastBeat(s, view, now))
+		b = rows[from+n].append(b, view.Grouped)
 	}
 	b = append(b, `],"count":`...)
-	b = strconv.AppendInt(b, int64(len(standings)), 10)
+	b = strconv.AppendInt(b, int64(len(rows)), 10)
 	return append(b, '}')
 }
 
-// lastBeat returns when a client last showed that its instance lives, in
-// milliseconds since the epoch. Of an instance without beats nothing is known but
-// that it is as old as the latest change of its service, or older.
-func lastBeat(s registry.Standing, view *registry.View, now registry.Instant) int64 {
-	if s.SinceBeat < 0 {
-		return view.Revision
+// catalogRow is one registration as the catalog shows it.
+type catalogRow struct {
+	*registry.Instance
+	ephemeral, healthy bool
+	lastBeat           int64 // milliseconds since the epoch
+}
+
+// appendRows appends the row of an instance. One that is registered in both kinds
+// has a row of each: a look-up shows it once, whoever looks after it sees by whom
+// it is kept (recorded: put-kind).
+func appendRows(rows []catalogRow, s registry.Standing, view *registry.View, now registry.Instant) []catalogRow {
+	// Of an instance without beats nothing is known but that it is as old as the
+	// latest change of its service, or older.
+	row := catalogRow{Instance: s.Instance, lastBeat: view.Revision}
+	if s.SinceBeat >= 0 {
+		row.lastBeat = now.Wall - s.SinceBeat.Milliseconds()
 	}
-	return now.Wall - s.SinceBeat.Milliseconds()
+	var durable, ephemeral, durableHealth, ephemeralHealth bool
+	for _, h := range s.Owners {
+		if h.Kind == registry.OwnerDurable {
+			durable, durableHealth = true, h.Healthy
+		} else {
+			ephemeral, ephemeralHealth = true, ephemeralHealth || h.Healthy
+		}
+	}
+	if !durable || !ephemeral {
+		row.ephemeral, row.healthy = ephemeral, s.Instance.Healthy
+		return append(rows, row)
+	}
+	row.healthy = durableHealth
+	rows = append(rows, row)
+	row.ephemeral, row.healthy = true, ephemeralHealth
+	return append(rows, row)
 }
 
 // defaultBeatInterval is shown of an instance that asks for none of its own.
@@ -87,7 +112,8 @@ const defaultBeatInterval = 5 * time.Second
 // Constants.DEFAULT_INSTANCE_ID_GENERATOR.
 const defaultIDGenerator = "simple"
 
-func appendCatalogInstance(b []byte, i *registry.Instance, grouped string, lastBeat int64) []byte {
+func (r *catalogRow) append(b []byte, grouped string) []byte {
+	i := r.Instance
 	b = append(b, `{"instanceId":`...)
 	b = appendInstanceID(b, i, grouped)
 	b = append(b, `,"ip":`...)
@@ -97,11 +123,11 @@ func appendCatalogInstance(b []byte, i *registry.Instance, grouped string, lastB
 	b = append(b, `,"weight":`...)
 	b = appendDouble(b, i.Weight)
 	b = append(b, `,"healthy":`...)
-	b = strconv.AppendBool(b, i.Healthy)
+	b = strconv.AppendBool(b, r.healthy)
 	b = append(b, `,"enabled":`...)
 	b = strconv.AppendBool(b, i.Enabled)
 	b = append(b, `,"ephemeral":`...)
-	b = strconv.AppendBool(b, i.Ephemeral)
+	b = strconv.AppendBool(b, r.ephemeral)
 	b = append(b, `,"clusterName":`...)
 	b = registry.AppendJSONString(b, i.Cluster)
 	b = append(b, `,"serviceName":`...)
@@ -109,7 +135,7 @@ func appendCatalogInstance(b []byte, i *registry.Instance, grouped string, lastB
 	b = append(b, `,"metadata":`...)
 	b = i.Metadata.AppendJSON(b)
 	b = append(b, `,"lastBeat":`...)
-	b = strconv.AppendInt(b, lastBeat, 10)
+	b = strconv.AppendInt(b, r.lastBeat, 10)
 	b = append(b, `,"marked":`...)
 	b = strconv.AppendBool(b, i.Marked)
 	if i.App != "" { // beats register without one

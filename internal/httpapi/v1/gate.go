@@ -56,14 +56,12 @@ func limit(x *httpapi.Exchange, limited map[string]int) (status int, found bool)
 	return status, longest >= 0
 }
 
-// contextPath is what the paths of Nacos begin with.
-const contextPath = "/nacos"
-
 // beginsWith reports whether path?query of the request begins with prefix. A
-// request without the context path is also the one with it.
+// request at the root is also the one below the context path.
 func beginsWith(x *httpapi.Exchange, prefix string) bool {
-	if !strings.HasPrefix(x.Path(), contextPath+"/") {
-		prefix = strings.TrimPrefix(prefix, contextPath)
+	const root = "/v1/"
+	if i := strings.Index(prefix, root); i > 0 && strings.HasPrefix(x.Path(), root) {
+		prefix = prefix[i:]
 	}
 	rest, ok := strings.CutPrefix(prefix, x.Path())
 	if !ok {
