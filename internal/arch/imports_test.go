@@ -41,6 +41,7 @@ var rows = []row{
 	{"internal/arch", nil, "only tests"},
 
 	{"internal/httpapi", []string{"internal/naming", "internal/registry", "internal/auth", "api"}, "a front-end decodes, calls naming and encodes"},
+	{"internal/httpapi/ops", []string{"internal/httpapi", "internal/naming", "internal/registry", "internal/auth", "internal/ledger", "api"}, "the operator's API reads the history besides"},
 	{"internal/grpcapi", []string{"internal/naming", "internal/registry", "internal/auth", "api"}, "a front-end decodes, calls naming and encodes"},
 	{"internal/udppush", []string{"internal/naming", "internal/registry", "internal/auth", "api"}, "a front-end decodes, calls naming and encodes"},
 	{"internal/console", []string{"internal/naming", "internal/registry", "internal/auth", "api"}, "a front-end decodes, calls naming and encodes"},
@@ -78,7 +79,6 @@ var unreachable = []struct {
 	{"internal/registry", "context", "", "nothing in the core blocks"},
 	{"client", module + "/internal", "", "the SDK must build without the server"},
 	{"client", module + "/server", "", "the SDK must build without the server"},
-	{"server", "os/signal", "", "a library does not hear the signals of its process"},
 	{"server", module + "/internal/cli", "", "a library does not read flags or the environment"},
 }
 
@@ -92,6 +92,8 @@ var directly = []struct {
 	{"internal", "testing", "what only tests need stays in tests, or in a package whose name ends so"},
 	{"server", "testing", "what only tests need stays in tests, or in a package whose name ends so"},
 	{"server", "flag", "a library does not read flags"},
+	{"server", "os/signal", "a library does not hear the signals of its process"},
+	{"internal", "os/signal", "only cmd hears signals"},
 	{"internal/naming", "net", "naming does not know the network"},
 	{"internal/naming", "os", "naming does not know the disk"},
 }

@@ -52,7 +52,7 @@ func TestReferencePage(t *testing.T) {
 	want := referenceHead + schema.Reference()
 	path := filepath.Join("..", "..", "docs", "config.md")
 	if *update {
-		if err := os.WriteFile(path, []byte(want), 0o644); err != nil { //nolint:gosec // a page of documentation
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -231,11 +231,9 @@ func TestServe(t *testing.T) {
 		t.Errorf("the server is not ready: %+v", got)
 	}
 	profiles := s.stderr.waitFor(t, `url=(http://127\.0\.0\.1:\d+/debug/pprof/)`)
-	resp, err := http.Get(profiles[1])
-	if err != nil {
-		t.Fatal(err)
+	if code := statusOf(t, profiles[1]); code != http.StatusOK {
+		t.Errorf("profiles: status %d", code)
 	}
-	_ = resp.Body.Close()
 	if log := s.stderr.String(); !strings.Contains(log, "names=[ROLLCALL_LISSTEN]") {
 		t.Errorf("the unknown variable is not named:\n%s", log)
 	}

@@ -28,12 +28,10 @@ const (
 func (s *Step) call(ctx context.Context, address string, n names) Answer {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	resp, body, err := s.exchange(ctx, address, n)
+	answer, body, err := s.exchange(ctx, address, n)
 	if err != nil {
 		return Answer{Body: fmt.Sprintf("no answer: %v", err)}
 	}
-	mediaType, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
-	answer := Answer{Status: resp.StatusCode, Type: strings.ToLower(strings.TrimSpace(mediaType))}
 	// The conversion turns bytes that are no UTF-8 into the replacement character.
 	text := n.unfill.Replace(string([]rune(string(body))))
 	if trimmed := strings.TrimSpace(text); strings.HasPrefix(trimmed, "{") || strings.HasPrefix(trimmed, "[") {
@@ -46,26 +44,29 @@ func (s *Step) call(ctx context.Context, address string, n names) Answer {
 	return answer
 }
 
-func (s *Step) exchange(ctx context.Context, address string, n names) (*http.Response, []byte, error) {
+// exchange returns the status and the type of the answer, and its body.
+func (s *Step) exchange(ctx context.Context, address string, n names) (head Answer, body []byte, err error) {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "tcp", address)
 	if err != nil {
-		return nil, nil, err
+		return head, nil, err
 	}
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
 
 	if _, err := io.WriteString(conn, s.request(address, n)); err != nil {
-		return nil, nil, err
+		return head, nil, err
 	}
 	resp, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: s.Method})
 	if err != nil {
-		return nil, nil, err
+		return head, nil, err
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
-	return resp, body, err
+	mediaType, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
+	head = Answer{Status: resp.StatusCode, Type: strings.ToLower(strings.TrimSpace(mediaType))}
+	body, err = io.ReadAll(io.LimitReader(resp.Body, maxBody))
+	return head, body, err
 }
 
 // request is the request of s as it goes over the wire.
