@@ -77,7 +77,7 @@ fmt-check:
 # Compares the tracked files before and after, so that it works with changes
 # that are not committed yet.
 generate-check:
-	@sum() { git ls-files -z | xargs -0 sha256sum 2>/dev/null | sha256sum; }; \
+	@set -e; sum() { git ls-files -z | xargs -0 sha256sum 2>/dev/null | sha256sum; }; \
 	before=$$(sum); $(MAKE) --no-print-directory generate; \
 	[ "$$before" = "$$(sum)" ] || { git status --short; echo "generated files were out of date: commit what 'make generate' wrote"; exit 1; }
 

@@ -18,7 +18,7 @@ import (
 // Config is the configuration of one server: one struct per part. Start from
 // [DefaultConfig].
 type Config struct {
-	Listen     []string `config:"listen" value:"host:port" help:"Address for clients: HTTP/1.1 and UDP subscriptions. May be given more than once. Port 0 takes a free port, which the ready line names."`
+	Listen     []string `config:"listen" value:"host:port" help:"Address for clients: HTTP/1.1 and UDP subscriptions. Port 0 takes a free port, which the ready line names."`
 	DataDir    string   `config:"data-dir" value:"directory" help:"Where durable data, the history and the memory of ephemeral instances are kept. It is made when it is not there; one server at a time may use it."`
 	CacheBytes int      `config:"cache" unit:"bytes" help:"How much memory encoded instance lists may take, shared by look-ups and pushes."`
 
