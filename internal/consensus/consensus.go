@@ -146,8 +146,9 @@ func New(cfg Config, fsm FSM, logger *slog.Logger) (*Log, error) {
 // acknowledged and proposals are taken. It stays open when Run fails earlier.
 func (l *Log) Ready() <-chan struct{} { return l.ready }
 
-// Health returns nil, or why the disk takes no writes at the moment. Reads of
-// the state machine are good all the same.
+// Health returns nil, or why the disk takes no writes at the moment: the error of
+// the last one, or that the present one hangs. Reads of the state machine are
+// good all the same.
 func (l *Log) Health() error { return l.disk.get() }
 
 // Run loads the newest snapshot and the entries after it into the state

@@ -1,23 +1,36 @@
 package consensus
 
 import (
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// diskHealth holds the outcome of the last write and the end of waiting for a
-// better one. It is safe for concurrent use.
+// hungAfter is how long a write may take before the disk counts as hung. A
+// write takes milliseconds, on a slow and busy disk a second.
+const hungAfter = 5 * time.Second
+
+// diskHealth holds the outcome of the last write, the beginning of the present
+// one, and the end of waiting for a better one. It is safe for concurrent use.
 type diskHealth struct {
 	err     atomic.Pointer[error]
+	since   atomic.Pointer[time.Time] // when the write under way began; nil for none
 	stopped chan struct{}
 	once    sync.Once
 }
 
 func newDiskHealth() *diskHealth { return &diskHealth{stopped: make(chan struct{})} }
 
-// set records how a write went.
+// begin records that a write begins.
+func (d *diskHealth) begin() {
+	now := time.Now()
+	d.since.Store(&now)
+}
+
+// set records how the write went.
 func (d *diskHealth) set(err error) {
+	d.since.Store(nil)
 	switch {
 	case err != nil:
 		d.err.Store(&err)
@@ -26,10 +39,13 @@ func (d *diskHealth) set(err error) {
 	}
 }
 
-// get returns the error of the last write, or nil.
+// get returns the error of the last write, or that the present one hangs, or nil.
 func (d *diskHealth) get() error {
 	if err := d.err.Load(); err != nil {
 		return *err
+	}
+	if since := d.since.Load(); since != nil && time.Since(*since) > hungAfter {
+		return fmt.Errorf("the disk has not answered a write for %v", time.Since(*since).Round(time.Second))
 	}
 	return nil
 }

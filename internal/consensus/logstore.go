@@ -121,6 +121,7 @@ func (s *logStore) StoreLog(entry *raft.Log) error { return s.StoreLogs([]*raft.
 // disk, all of them or none.
 func (s *logStore) StoreLogs(entries []*raft.Log) error {
 	start := time.Now()
+	s.disk.begin()
 	if err := s.store(entries); err != nil {
 		err = store.Explain("write", s.path, err)
 		s.disk.set(err)
@@ -188,6 +189,7 @@ func (s *logStore) GetUint64(key []byte) (uint64, error) { return s.bolt.GetUint
 // been told to stop by then and no longer acts on it.
 func (s *logStore) persist(write func() error) error {
 	for {
+		s.disk.begin()
 		err := store.Explain("write", s.path, write())
 		s.disk.set(err)
 		if err == nil || !s.serving.Load() {

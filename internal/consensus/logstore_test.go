@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -118,4 +120,23 @@ func TestPersistWaitsOnlyWhileServing(t *testing.T) {
 	if err := s.persist(func() error { return full }); err != nil || !errors.Is(s.disk.get(), full) {
 		t.Errorf("at the end: %v, health %v", err, s.disk.get())
 	}
+}
+
+func TestAHungDiskIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDiskHealth()
+		d.begin()
+		time.Sleep(hungAfter)
+		if err := d.get(); err != nil {
+			t.Errorf("after %v: %v", hungAfter, err)
+		}
+		time.Sleep(2 * time.Second)
+		if err := d.get(); err == nil || !strings.Contains(err.Error(), "7s") {
+			t.Errorf("after 7 s: %v", err)
+		}
+		d.set(nil)
+		if err := d.get(); err != nil {
+			t.Errorf("after the write: %v", err)
+		}
+	})
 }
