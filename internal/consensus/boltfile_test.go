@@ -93,6 +93,6 @@ func FuzzBoltFile(f *testing.F) {
 			sum.Write(meta[:boltMeta])
 			binary.NativeEndian.PutUint64(meta[boltMeta:], sum.Sum64())
 		}
-		walkBytes(b)
+		_, _ = walkBytes(b)
 	})
 }

@@ -19,11 +19,10 @@ import (
 
 // counts is a state machine that counts how often it has seen each command.
 type counts struct {
-	mu      sync.Mutex
-	seen    map[string]uint64
-	last    uint64 // index of the last command
-	refuse  error  // returned by Restore when set
-	renders int    // snapshots captured
+	mu     sync.Mutex
+	seen   map[string]uint64
+	last   uint64 // index of the last command
+	refuse error  // returned by Restore when set
 }
 
 func newCounts() *counts { return &counts{seen: map[string]uint64{}} }
@@ -42,7 +41,6 @@ func (c *counts) Apply(cmd []byte, index uint64) any {
 func (c *counts) Snapshot() (func(io.Writer) error, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.renders++
 	seen, last := maps.Clone(c.seen), c.last
 	return func(w io.Writer) error {
 		b := binary.AppendUvarint(nil, last)
@@ -142,7 +140,7 @@ func tryStart(tb testing.TB, cfg Config, state *counts) (*running, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(tb.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- log.Run(ctx) }()
 	stop := sync.OnceValue(func() error {

@@ -114,7 +114,7 @@ func killWhileWriting(t *testing.T, dir string, round int) []string {
 	for lines.Scan() {
 		acked = append(acked, lines.Text())
 		if len(acked) == enough {
-			defer time.AfterFunc(time.Duration(round)*3*time.Millisecond, func() { child.Process.Kill() }).Stop()
+			defer time.AfterFunc(time.Duration(round)*3*time.Millisecond, func() { _ = child.Process.Kill() }).Stop()
 		}
 	}
 	if err := child.Wait(); len(acked) < enough {

@@ -71,6 +71,13 @@ func edit(t *testing.T, path string, change func([]byte) []byte) {
 	}
 }
 
+func makeDir(t *testing.T, path string) {
+	t.Helper()
+	if err := os.Mkdir(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // flip returns an edit that changes the byte at position at.
 func flip(at int) func([]byte) []byte {
 	return func(b []byte) []byte {
@@ -100,7 +107,7 @@ func TestDamage(t *testing.T) {
 		{"the log is empty", func(t *testing.T, cfg Config) {
 			edit(t, log(cfg), func([]byte) []byte { return nil })
 		}, "log.db is missing or empty"},
-		{"the log is gone", func(t *testing.T, cfg Config) { os.Remove(log(cfg)) }, "log.db is missing or empty"},
+		{"the log is gone", func(_ *testing.T, cfg Config) { os.Remove(log(cfg)) }, "log.db is missing or empty"},
 		{"the log is something else", func(t *testing.T, cfg Config) {
 			edit(t, log(cfg), func(b []byte) []byte { return bytes.Repeat([]byte("text "), len(b)/5) })
 		}, "log.db is damaged"},
@@ -132,10 +139,10 @@ func TestDamage(t *testing.T) {
 			}
 		}, "no snapshot can be read"},
 		{"a foreign file among the snapshots", func(t *testing.T, cfg Config) {
-			os.Mkdir(filepath.Join(cfg.Dir, snapshotsName, "old"), 0o700)
+			makeDir(t, filepath.Join(cfg.Dir, snapshotsName, "old"))
 		}, `"old", which is no snapshot`},
 		{"unfinished snapshots", func(t *testing.T, cfg Config) {
-			os.Mkdir(filepath.Join(cfg.Dir, snapshotsName, "2-9-9.tmp"), 0o700)
+			makeDir(t, filepath.Join(cfg.Dir, snapshotsName, "2-9-9.tmp"))
 		}, ""},
 	}
 	for _, test := range tests {
@@ -252,9 +259,7 @@ func TestAFirstStartMayBeCutShort(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := testConfig(t)
-			if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			makeDir(t, cfg.Dir)
 			if err := os.WriteFile(filepath.Join(cfg.Dir, logName), nil, 0o600); err != nil {
 				t.Fatal(err)
 			}

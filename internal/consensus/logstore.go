@@ -196,7 +196,7 @@ func (s *logStore) persist(write func() error) error {
 			return err
 		}
 		if !s.disk.wait(retryPersist) {
-			return nil
+			return nil //nolint:nilerr // nobody acts on it, see above
 		}
 	}
 }

@@ -268,8 +268,8 @@ func TestWriteFileReplacesAllOrNothing(t *testing.T) {
 	old := content(t, path)
 	boom := errors.New("boom")
 	err := WriteFile(path, func(w io.Writer) error {
-		w.Write(bytes.Repeat([]byte("x"), 1<<20))
-		return boom
+		_, err := w.Write(bytes.Repeat([]byte("x"), 1<<20))
+		return errors.Join(err, boom)
 	})
 	if !errors.Is(err, boom) || !strings.Contains(err.Error(), path) {
 		t.Errorf("WriteFile = %v, want the cause and the path", err)

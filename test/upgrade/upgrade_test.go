@@ -54,7 +54,7 @@ func open(t *testing.T, path string) *durable {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- log.Run(ctx) }()
 	select {
