@@ -14,7 +14,19 @@ type answer struct {
 	body        []byte // not ours to change
 	encoding    string // Content-Encoding
 	close       bool
+	framing     framing
+	begun       bool // a part of a streamed body is on its way
+	cut         bool // and there will not be the rest
 }
+
+// framing is how a client knows where the body ends.
+type framing uint8
+
+const (
+	byLength framing = iota
+	byChunks         // for a stream
+	byClose          // for a stream to a client of HTTP/1.0
+)
 
 func (a *answer) reset() {
 	*a = answer{headers: a.headers[:0]}
@@ -63,7 +75,10 @@ func (x *Exchange) appendHead(dst []byte, now time.Time, keepAlive bool) []byte 
 	}
 	dst = appendHeader(dst, "Content-Type: ", a.contentType)
 	dst = appendHeader(dst, "Content-Encoding: ", a.encoding)
-	if a.status != http.StatusNoContent && a.status != http.StatusNotModified {
+	switch {
+	case a.framing == byChunks:
+		dst = append(dst, "Transfer-Encoding: chunked\r\n"...)
+	case a.framing == byLength && a.status != http.StatusNoContent && a.status != http.StatusNotModified:
 		dst = append(dst, "Content-Length: "...)
 		dst = strconv.AppendInt(dst, int64(len(a.body)), 10)
 		dst = append(dst, "\r\n"...)

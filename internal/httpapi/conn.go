@@ -42,6 +42,7 @@ type conn struct {
 	started  time.Time // first byte of the request
 	received time.Time // request complete
 	waited   bool      // a read since started has waited
+	unread   bool      // the last request's body was not read to its end
 	reserved int64     // part of server.largeBody that is ours
 
 	// Deadlines: limit is when a read that waits must end, armed and armedWrite
@@ -93,10 +94,10 @@ func (c *conn) serve() {
 	}
 }
 
-// end writes what is due. A client that has sent further requests than were
-// answered is given the time to read the answers.
+// end writes what is due. A client that has sent more than was read is given the
+// time to read the answers.
 func (c *conn) end() {
-	if c.flush() == nil && c.reader != nil && c.reader.Buffered() > 0 {
+	if c.flush() == nil && c.reader != nil && (c.unread || c.reader.Buffered() > 0) {
 		_ = c.nc.SetReadDeadline(c.now.Add(lingerTime))
 		linger(c.nc)
 	}
@@ -238,7 +239,7 @@ func (c *conn) serveRequest() (goOn bool) {
 	if f := c.readRequest(); f != nil {
 		return c.refuseRequest(f)
 	}
-	if c.reader.Buffered() == 0 {
+	if c.reader.Buffered() == 0 && c.x.stream == nil {
 		c.releaseReader()
 	}
 	if c.waited {
@@ -246,6 +247,9 @@ func (c *conn) serveRequest() (goOn bool) {
 	}
 	c.received = c.now
 	c.dispatch()
+	if c.x.stream != nil && c.x.stream.unread() {
+		c.unread, c.x.answer.close = true, true
+	}
 	return c.finish()
 }
 
@@ -255,6 +259,10 @@ func (c *conn) dispatch() {
 	defer func() {
 		if p := recover(); p != nil {
 			id := c.logPanic("handler panicked", p)
+			if c.x.answer.begun {
+				c.x.answer.cut = true
+				return
+			}
 			c.x.answer.reset()
 			c.x.Caused(500, "internal error, the server's log has it under id "+id)
 		}

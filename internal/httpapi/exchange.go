@@ -25,10 +25,12 @@ type Exchange struct {
 	//	x.JSON(200, x.Scratch)
 	Scratch []byte
 
-	conn   *conn
-	route  *Route
-	head   fasthttp.RequestHeader
-	method method
+	conn      *conn
+	route     *Route
+	endpoint  *endpoint // nil: nothing has that path
+	pathFault fault
+	head      fasthttp.RequestHeader
+	method    method
 
 	path, query string // of the request target, as sent
 	inner       string // path without context path and trailing slash, decoded
@@ -36,6 +38,7 @@ type Exchange struct {
 	vars        []pathVar
 
 	body         []byte
+	stream       *bodyStream // instead of body; nil for most
 	params       Params
 	paramsParsed bool
 	client       netip.Addr
@@ -62,7 +65,8 @@ func (x *Exchange) reset() {
 	if poison {
 		x.poisonMemory()
 	}
-	x.route = nil
+	x.route, x.endpoint, x.pathFault = nil, nil, faultNone
+	x.stream = nil
 	x.path, x.query, x.inner, x.inContext = "", "", "", false
 	clear(x.vars)
 	x.vars = x.vars[:0]
@@ -193,7 +197,8 @@ func (x *Exchange) formBody() bool {
 	}
 }
 
-// Body returns the request body after chunk decoding.
+// Body returns the request body after chunk decoding; nothing if the route has
+// MaxBodyBytes, see [Exchange.BodyReader].
 func (x *Exchange) Body() []byte { return x.body }
 
 // Peer returns the address of the other end of the connection, or the one that a

@@ -18,6 +18,14 @@ type requestFault struct {
 	message string
 }
 
+// Error returns the sentence.
+func (f *requestFault) Error() string {
+	if f.status == 0 {
+		return "the connection ended"
+	}
+	return f.message
+}
+
 func refused(status int, message string) *requestFault { return &requestFault{status, message} }
 
 // readFault turns the error of a read in the middle of a request into a fault.
@@ -51,6 +59,7 @@ func (c *conn) readRequest() *requestFault {
 	if x.head.IsHTTP11() && len(x.head.Host()) == 0 {
 		return refused(400, "the Host header is missing")
 	}
+	c.server.router.resolve(x)
 	return c.readBody()
 }
 
@@ -188,28 +197,47 @@ const (
 	noBody  = -2
 )
 
-// readBody reads the body, whatever the method.
+// readBody reads the body, whatever the method, or has the handler read it.
 func (c *conn) readBody() *requestFault {
 	length := c.x.head.ContentLength()
 	if length == noBody || length == 0 {
 		return nil
 	}
-	if length > c.server.cfg.MaxBodyBytes {
+	most := c.x.route.MaxBodyBytes
+	streamed := most > 0
+	if !streamed {
+		most = int64(c.server.cfg.MaxBodyBytes)
+	}
+	if int64(length) > most {
 		return c.bodyTooLarge()
 	}
-	if expect := c.x.head.Peek("Expect"); len(expect) > 0 {
-		if !bytes.EqualFold(expect, []byte("100-continue")) {
-			return refused(417, "the only expectation served is 100-continue")
-		}
-		if c.reader.Buffered() == 0 {
-			c.x.out = append(c.x.out, "HTTP/1.1 100 Continue\r\n\r\n"...)
-		}
+	if expect := c.x.head.Peek("Expect"); len(expect) > 0 && !c.expectsContinue() {
+		return refused(417, "the only expectation served is 100-continue")
 	}
+	if streamed {
+		c.x.stream = newBodyStream(c, length, most)
+		return nil
+	}
+	c.sendContinue()
 	c.limit = c.started.Add(c.server.cfg.HeaderTimeout + c.server.cfg.BodyTimeout)
 	if length == chunked {
 		return c.readChunked()
 	}
 	return c.readFixed(length)
+}
+
+// expectsContinue reports whether the client waits with its body until it is told
+// to send.
+func (c *conn) expectsContinue() bool {
+	return bytes.EqualFold(c.x.head.Peek("Expect"), []byte("100-continue"))
+}
+
+// sendContinue tells a client that waits to send its body, before the next read
+// that has to wait.
+func (c *conn) sendContinue() {
+	if c.reader.Buffered() == 0 && c.expectsContinue() {
+		c.x.out = append(c.x.out, "HTTP/1.1 100 Continue\r\n\r\n"...)
+	}
 }
 
 func (c *conn) bodyTooLarge() *requestFault {

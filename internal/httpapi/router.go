@@ -45,6 +45,11 @@ type Route struct {
 	Resource Resource
 	Action   Action
 	Handler  Handler
+	// MaxBodyBytes, if not 0, is the largest body of a request, instead of that
+	// of the server. Such a body is not kept in memory: the handler reads it from
+	// [Exchange.BodyReader] as it arrives, and the parameters are those of the
+	// query alone.
+	MaxBodyBytes int64
 }
 
 // Group is the manners of all paths at or below a prefix, which the generations
@@ -150,6 +155,8 @@ func (r *Router) add(route *Route) error {
 		return errors.New("not a clean absolute path")
 	case len(route.Methods) == 0:
 		return errors.New("no methods")
+	case route.MaxBodyBytes < 0:
+		return errors.New("a negative MaxBodyBytes")
 	}
 	e := r.endpoint(route.Path)
 	for _, name := range route.Methods {
@@ -196,19 +203,31 @@ func (r *Router) groupOf(path string) *groupRoutes {
 	return r.groups[len(r.groups)-1]
 }
 
-// serve runs the handler of x, or the answer for there being none.
-func (r *Router) serve(x *Exchange) {
+// resolve finds the route of x before its body is read: that of its path and
+// method, or the one that stands for there being none.
+func (r *Router) resolve(x *Exchange) {
+	x.route = &r.groups[len(r.groups)-1].noRoute
 	if x.method >= methodTrace {
+		return
+	}
+	if x.endpoint, x.pathFault = r.find(x); x.pathFault == faultNone {
+		x.route = r.groupFor(x, x.endpoint).route(x, x.endpoint)
+	}
+}
+
+// serve runs the handler of x, which is resolved, or the answer for there being
+// none.
+func (r *Router) serve(x *Exchange) {
+	switch {
+	case x.method >= methodTrace:
 		r.refuseMethod(x)
 		return
-	}
-	e, f := r.find(x)
-	if f != faultNone {
-		r.refusePath(x, f)
+	case x.pathFault != faultNone:
+		r.refusePath(x, x.pathFault)
 		return
 	}
+	e := x.endpoint
 	group := r.groupFor(x, e)
-	x.route = group.route(x, e)
 	if group.Gate != nil && group.Gate(x) {
 		return
 	}
@@ -297,7 +316,6 @@ func (g *groupRoutes) route(x *Exchange, e *endpoint) *Route {
 // refusePath answers for a path that the original's firewall or container
 // refuses.
 func (r *Router) refusePath(x *Exchange, f fault) {
-	x.route = &r.groups[len(r.groups)-1].noRoute
 	if f == faultEncoded {
 		x.Page(400, f.message())
 		return
@@ -308,7 +326,6 @@ func (r *Router) refusePath(x *Exchange, f fault) {
 // refuseMethod answers for a method that no route can have, as the original's
 // container does (live 1.4.8: route-methods).
 func (r *Router) refuseMethod(x *Exchange) {
-	x.route = &r.groups[len(r.groups)-1].noRoute
 	if x.method == methodTrace {
 		x.Page(405, "Method Not Allowed")
 		return

@@ -14,9 +14,18 @@ func (c *conn) finish() (goOn bool) {
 	}
 	c.now = time.Now()
 	c.observe(x.route, c.now.Sub(c.received))
-	goOn = !x.answer.close && !closesConnection(x.answer.status) && !x.wantsClose() && !c.stopping()
+	if x.answer.begun {
+		return !x.answer.cut && c.goesOn()
+	}
+	goOn = c.goesOn()
 	x.compress()
 	return c.render(goOn) == nil && goOn
+}
+
+// goesOn reports whether the connection stays open after the answer as it is.
+func (c *conn) goesOn() bool {
+	a := &c.x.answer
+	return !a.close && a.framing != byClose && !closesConnection(a.status) && !c.x.wantsClose() && !c.stopping()
 }
 
 func (c *conn) observe(route *Route, took time.Duration) {
