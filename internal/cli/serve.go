@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/spf13/cobra"
@@ -55,9 +56,9 @@ func (a *app) serveCommand() (*cobra.Command, error) {
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false // the order of the settings has a meaning
-	schema.AddFlags(flags)
 	s := &serve{app: a, schema: schema, flags: flags}
 	s.file = flags.String("config", "", "YAML `file` of settings.\nenv ROLLCALL_CONFIG, no key, default none")
+	schema.AddFlags(flags)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return s.run(cmd.Context()) }
 	return cmd, s.completions(cmd)
 }
@@ -108,6 +109,7 @@ func (s *serve) run(ctx context.Context) error {
 		return s.check()
 	}
 	s.limitMemory()
+	defer s.startGCTuning(ctx)()
 	stopPprof, err := s.pprof()
 	if err != nil {
 		return err
@@ -156,6 +158,18 @@ func (s *serve) limitMemory() {
 	case limit != math.MaxInt64:
 		s.log.Info("memory limit set", "bytes", limit)
 	}
+}
+
+// startGCTuning adapts the garbage collector while the server runs, unless GOGC
+// is in the environment. It returns the function that ends it and waits.
+func (s *serve) startGCTuning(ctx context.Context) (stop func()) {
+	if s.app.lookupEnv("GOGC") != "" {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var tuning sync.WaitGroup
+	tuning.Go(func() { tuneGC(ctx) })
+	return func() { cancel(); tuning.Wait() }
 }
 
 // pprof starts the listener of profiles if there is to be one, and returns the

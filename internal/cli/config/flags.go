@@ -2,21 +2,28 @@ package config
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 )
 
-// AddFlags adds a flag for each setting. A flag only keeps the texts it was
-// given: [Schema.Load] judges them, so that all faults are reported at once.
+// AddFlags adds a flag for each setting, those without a section first. A flag
+// only keeps the texts it was given: [Schema.Load] judges them, so that all
+// faults are reported at once.
 func (s *Schema[T]) AddFlags(fs *pflag.FlagSet) {
-	for _, n := range s.settings {
+	for _, n := range slices.Concat(s.plain(true), s.plain(false)) {
 		f := fs.VarPF(&flagValue{setting: n}, n.Flag, "", flagUsage(n))
 		f.DefValue = "" // flagUsage tells the default; pflag would leave out zeros
 		if n.Bare {
 			f.NoOptDefVal = "true"
 		}
 	}
+}
+
+// plain lists the settings without a section, or those with one.
+func (s *Schema[T]) plain(plain bool) []*Setting {
+	return slices.DeleteFunc(slices.Clone(s.settings), func(n *Setting) bool { return (n.Section() == "") != plain })
 }
 
 // flagUsage is the help of a flag: what it does, and below it the other two

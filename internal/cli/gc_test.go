@@ -1,0 +1,32 @@
+package cli
+
+import (
+	"context"
+	"runtime/debug"
+	"testing"
+)
+
+func TestGCPercent(t *testing.T) {
+	for _, tt := range []struct {
+		live uint64
+		want int
+	}{
+		{0, 100}, {1 << 20, 100}, {12 << 20, 100}, {24 << 20, 50}, {48 << 20, 25}, {1 << 30, 20},
+	} {
+		if got := gcPercent(tt.live); got != tt.want {
+			t.Errorf("live heap of %d bytes: got %d %%, want %d %%", tt.live, got, tt.want)
+		}
+	}
+}
+
+func TestTuneGCPutsBack(t *testing.T) {
+	const mine = 77
+	before := debug.SetGCPercent(mine)
+	defer debug.SetGCPercent(before)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	tuneGC(ctx)
+	if got := debug.SetGCPercent(mine); got != mine {
+		t.Errorf("got GC percentage %d after the end, want %d as before", got, mine)
+	}
+}
