@@ -14,5 +14,5 @@
 //	before-format-N/  the untouched copy made before a migration to format N
 //	…                 everything else belongs to the part that made it
 //
-// [Dir] is safe for concurrent use. [Writer] and [Reader] are not.
+// [Dir] is safe for concurrent use.
 package store

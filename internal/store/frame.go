@@ -26,229 +26,202 @@ const (
 	headSize    = 12
 	endMark     = 0xFFFFFFFF
 
-	// MaxFrame is the largest payload of one frame, in bytes. It bounds what a
+	// maxFrame is the largest payload of one frame, in bytes. It bounds what a
 	// reader allocates for a hostile stream.
-	MaxFrame = 16 << 20
+	maxFrame = 16 << 20
 	maxName  = 64 // bytes; longer names are not ours
 )
 
-var (
-	// ErrUnfinished is returned when a stream ends without its end mark.
-	ErrUnfinished = errors.New("the stream ends before its end mark")
-	// ErrFrameSize is returned by [Writer.Write] for a payload above [MaxFrame].
-	ErrFrameSize = fmt.Errorf("a frame holds at most %d bytes", MaxFrame)
-)
+// errUnfinished tells that a stream ends before its end mark.
+var errUnfinished = errors.New("it ends before its end mark")
 
-// DamageError tells that bytes of a framed stream are not what was written.
-type DamageError struct {
-	Offset int64  // where the damaged header or frame begins, in bytes
-	Reason string // what is wrong with it
+// damageError tells that bytes of a stream are not what was written.
+type damageError struct {
+	offset int64 // where the damaged header or frame begins, in bytes
+	reason string
 }
 
-func (e *DamageError) Error() string {
-	return fmt.Sprintf("damaged at byte %d: %s", e.Offset, e.Reason)
-}
-
-// Kind says what a framed stream holds and how it is encoded. A reader refuses
-// another name, and a version above its own.
-type Kind struct {
-	Name    string // 1 to 64 bytes, such as "backup"
-	Version uint16 // the encoding of the payloads
+func (e *damageError) Error() string {
+	return fmt.Sprintf("it is damaged at byte %d: %s", e.offset, e.reason)
 }
 
 func castagnoli(crc uint32, p []byte) uint32 {
-	return crc32.Update(crc, crc32.MakeTable(crc32.Castagnoli), p) // the table is made once by the library
+	return crc32.Update(crc, crc32.MakeTable(crc32.Castagnoli), p) // the library makes the table once
 }
 
-// Writer writes a framed stream. It is not safe for concurrent use.
-type Writer struct {
+// frameWriter writes a framed stream. Each call is one Write to w.
+type frameWriter struct {
 	w   io.Writer
 	crc uint32 // the last checksum written
-	buf []byte // frames on their way, reused
+	buf []byte // a frame on its way, reused
 }
 
-// NewWriter writes the header of a stream of the given kind to w. The writer
-// issues one Write to w for each call; it does not buffer between calls.
-func NewWriter(w io.Writer, kind Kind) (*Writer, error) {
+// newFrameWriter writes the header.
+func newFrameWriter(w io.Writer, kind Kind) (*frameWriter, error) {
 	if kind.Name == "" || len(kind.Name) > maxName {
 		return nil, fmt.Errorf("the name of a stream has 1 to %d bytes, not %d", maxName, len(kind.Name))
 	}
 	b := append([]byte(frameMagic), frameLayout, byte(len(kind.Name)))
 	b = binary.LittleEndian.AppendUint16(b, kind.Version)
 	b = append(b, kind.Name...)
-	crc := castagnoli(0, b)
-	b = binary.LittleEndian.AppendUint32(b, crc)
-	if _, err := w.Write(b); err != nil {
-		return nil, err
-	}
-	return &Writer{w: w, crc: crc, buf: b}, nil
+	f := &frameWriter{w: w, crc: castagnoli(0, b)}
+	return f, f.flush(binary.LittleEndian.AppendUint32(b, f.crc))
 }
 
-// WriteFrames writes each payload as one frame, all with one Write to the
-// underlying writer. It does not keep the payloads. After an error nothing is
-// known about what reached the underlying writer, and the stream must be given
-// up.
-func (w *Writer) WriteFrames(payloads ...[]byte) error {
-	b, crc := w.buf[:0], w.crc
-	for _, p := range payloads {
-		if len(p) > MaxFrame {
-			return ErrFrameSize
+// Write writes p as one frame, or more when it is larger than a frame may be.
+func (f *frameWriter) Write(p []byte) (int, error) {
+	for rest := p; len(rest) > 0; {
+		n := min(len(rest), maxFrame)
+		if err := f.frame(rest[:n]); err != nil {
+			return len(p) - len(rest), err
 		}
-		b, crc = appendFrame(b, crc, p)
+		rest = rest[n:]
 	}
-	if err := w.flush(b); err != nil {
-		return err
-	}
-	w.crc = crc
-	return nil
+	return len(p), nil
 }
 
-// Finish writes the end mark. It does not close the underlying writer.
-func (w *Writer) Finish() error {
-	b := binary.LittleEndian.AppendUint32(w.buf[:0], endMark)
-	return w.flush(binary.LittleEndian.AppendUint32(b, castagnoli(w.crc, b)))
+func (f *frameWriter) frame(payload []byte) error {
+	b := binary.LittleEndian.AppendUint32(f.buf[:0], uint32(len(payload)))
+	f.crc = castagnoli(f.crc, b)
+	b = binary.LittleEndian.AppendUint32(b, f.crc)
+	f.crc = castagnoli(f.crc, payload)
+	b = binary.LittleEndian.AppendUint32(b, f.crc)
+	return f.flush(append(b, payload...))
 }
 
-func (w *Writer) flush(b []byte) error {
-	_, err := w.w.Write(b)
+// finish writes the end mark.
+func (f *frameWriter) finish() error {
+	b := binary.LittleEndian.AppendUint32(f.buf[:0], endMark)
+	return f.flush(binary.LittleEndian.AppendUint32(b, castagnoli(f.crc, b)))
+}
+
+func (f *frameWriter) flush(b []byte) error {
+	_, err := f.w.Write(b)
 	if cap(b) <= 1<<20 { // one huge frame must not pin its memory
-		w.buf = b
+		f.buf = b
 	}
 	return err
 }
 
-// appendFrame appends the frame of payload to b, continuing the checksum crc,
-// and returns both.
-func appendFrame(b []byte, crc uint32, payload []byte) ([]byte, uint32) {
-	start := len(b)
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(payload)))
-	crc = castagnoli(crc, b[start:])
-	b = binary.LittleEndian.AppendUint32(b, crc)
-	crc = castagnoli(crc, payload)
-	b = binary.LittleEndian.AppendUint32(b, crc)
-	return append(b, payload...), crc
+// frameReader reads a framed stream.
+type frameReader struct {
+	r      *bufio.Reader
+	offset int64  // where the next frame begins
+	crc    uint32 // the last checksum read
+	buf    []byte // a payload, reused
+	rest   []byte // of the payload: what Read has not handed out
+	err    error  // final
 }
 
-// Reader reads a framed stream. It is not safe for concurrent use.
-type Reader struct {
-	r       *bufio.Reader
-	version uint16
-	offset  int64  // where the next frame begins
-	crc     uint32 // the checksum there
-	buf     []byte // the payload, reused
-	err     error  // sticky
-}
-
-// NewReader reads the header of a stream from r, which it buffers. It refuses
-// a stream of another name and one whose version is above kind's.
-func NewReader(r io.Reader, kind Kind) (*Reader, error) {
-	f := &Reader{r: bufio.NewReaderSize(r, 64<<10)}
+// newFrameReader reads the header. It refuses a stream of another name, and one
+// of a version above kind's.
+func newFrameReader(r io.Reader, kind Kind) (*frameReader, error) {
+	f := &frameReader{r: bufio.NewReaderSize(r, 64<<10)}
 	const fixed = len(frameMagic) + 4
 	b := make([]byte, fixed, fixed+maxName+4)
-	if _, err := io.ReadFull(f.r, b); err != nil {
-		return nil, headerError(err)
+	if err := f.fill(b); err != nil {
+		return nil, err
 	}
 	if string(b[:len(frameMagic)]) != frameMagic || b[4] != frameLayout || b[5] == 0 || b[5] > maxName {
-		return nil, &DamageError{Reason: "it does not begin like a file of Rollcall"}
+		return nil, f.damage("it does not begin like a file of Rollcall")
 	}
 	b = b[:fixed+int(b[5])+4]
-	if _, err := io.ReadFull(f.r, b[fixed:]); err != nil {
-		return nil, headerError(err)
+	if err := f.fill(b[fixed:]); err != nil {
+		return nil, err
 	}
 	body := b[:len(b)-4]
 	f.crc = castagnoli(0, body)
 	if f.crc != binary.LittleEndian.Uint32(b[len(body):]) {
-		return nil, &DamageError{Reason: "the checksum of the header is wrong"}
+		return nil, f.damage("the checksum of the header is wrong")
 	}
-	f.version = binary.LittleEndian.Uint16(b[6:])
 	f.offset = int64(len(b))
-	switch name := string(body[fixed:]); {
+	name, version := string(body[fixed:]), binary.LittleEndian.Uint16(b[6:])
+	switch {
 	case name != kind.Name:
 		return nil, fmt.Errorf("it holds %q, not %q", name, kind.Name)
-	case f.version > kind.Version:
-		return nil, fmt.Errorf("%q has version %d and this version of Rollcall understands up to %d", name, f.version, kind.Version)
+	case version > kind.Version:
+		return nil, fmt.Errorf("%q has version %d and this version of Rollcall understands up to %d", name, version, kind.Version)
 	}
 	return f, nil
 }
 
-// headerError names the error of reading a header.
-func headerError(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("its header is cut off: %w", ErrUnfinished)
+// Read reads the payloads of all frames as one. See [ReadStream] for its errors.
+func (f *frameReader) Read(p []byte) (int, error) {
+	for len(f.rest) == 0 {
+		next, err := f.next()
+		if err != nil {
+			return 0, err
+		}
+		f.rest = next
 	}
-	return err
+	n := copy(p, f.rest)
+	f.rest = f.rest[n:]
+	return n, nil
 }
 
-// Version returns the version that the stream's header names.
-func (r *Reader) Version() uint16 { return r.version }
-
-// Next returns the payload of the next frame, valid until the next call. It
-// returns [io.EOF] after the end mark, [ErrUnfinished] when the stream stops
-// before it, a [*DamageError] when its bytes were changed, and the error of the
-// underlying reader. Every error is final.
-func (r *Reader) Next() ([]byte, error) {
-	if r.err != nil {
-		return nil, r.err
+// next returns the next payload, valid until the next call, or [io.EOF] after
+// the end mark. Every error is final.
+func (f *frameReader) next() ([]byte, error) {
+	if f.err != nil {
+		return nil, f.err
 	}
-	payload, err := r.next()
-	r.err = err
-	return payload, err
+	var payload []byte
+	payload, f.err = f.frame()
+	return payload, f.err
 }
 
-func (r *Reader) next() ([]byte, error) {
-	head := make([]byte, headSize)
-	if err := r.fill(head[:8]); err != nil {
+func (f *frameReader) frame() ([]byte, error) {
+	var head [headSize]byte
+	if err := f.fill(head[:8]); err != nil {
 		return nil, err
 	}
-	n := binary.LittleEndian.Uint32(head)
-	crc := castagnoli(r.crc, head[:4])
-	if crc != binary.LittleEndian.Uint32(head[4:]) {
-		return nil, r.damage("the checksum of a frame's head is wrong")
+	n := binary.LittleEndian.Uint32(head[:])
+	crc := castagnoli(f.crc, head[:4])
+	switch {
+	case crc != binary.LittleEndian.Uint32(head[4:]):
+		return nil, f.damage("the checksum of a frame's head is wrong")
+	case n == endMark:
+		return nil, f.end()
+	case n > maxFrame:
+		return nil, f.damage("a frame is larger than allowed")
 	}
-	if n == endMark {
-		return nil, r.finish()
-	}
-	if n > MaxFrame {
-		return nil, r.damage("a frame is larger than allowed")
-	}
-	if err := r.fill(head[8:]); err != nil {
+	if err := f.fill(head[8:]); err != nil {
 		return nil, err
 	}
-	if cap(r.buf) < int(n) {
-		r.buf = make([]byte, n)
+	if cap(f.buf) < int(n) {
+		f.buf = make([]byte, n)
 	}
-	payload := r.buf[:n]
-	if err := r.fill(payload); err != nil {
+	payload := f.buf[:n]
+	if err := f.fill(payload); err != nil {
 		return nil, err
 	}
-	crc = castagnoli(crc, payload)
-	if crc != binary.LittleEndian.Uint32(head[8:]) {
-		return nil, r.damage("the checksum of a frame is wrong")
+	f.crc = castagnoli(crc, payload)
+	if f.crc != binary.LittleEndian.Uint32(head[8:]) {
+		return nil, f.damage("the checksum of a frame is wrong")
 	}
-	r.crc = crc
-	r.offset += headSize + int64(n)
+	f.offset += headSize + int64(n)
 	return payload, nil
 }
 
-// fill reads all of p; an early end of the stream is [ErrUnfinished].
-func (r *Reader) fill(p []byte) error {
-	_, err := io.ReadFull(r.r, p)
+// fill reads all of p; an early end of the stream is errUnfinished.
+func (f *frameReader) fill(p []byte) error {
+	_, err := io.ReadFull(f.r, p)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return ErrUnfinished
+		return errUnfinished
 	}
 	return err
 }
 
-// finish returns io.EOF when nothing follows the end mark.
-func (r *Reader) finish() error {
-	r.offset += 8
-	_, err := r.r.ReadByte()
+// end returns [io.EOF] when nothing follows the end mark.
+func (f *frameReader) end() error {
+	f.offset += 8
+	_, err := f.r.ReadByte()
 	if err == nil {
-		return r.damage("data follows the end mark")
+		return f.damage("data follows the end mark")
 	}
 	return err
 }
 
-func (r *Reader) damage(reason string) error {
-	return &DamageError{Offset: r.offset, Reason: reason}
+func (f *frameReader) damage(reason string) error {
+	return &damageError{offset: f.offset, reason: reason}
 }

@@ -8,13 +8,19 @@ import (
 	"io"
 )
 
+// Kind says what a stream holds and how its body is encoded.
+type Kind struct {
+	Name    string // 1 to 64 bytes, such as "backup"
+	Version uint16
+}
+
 // chunk is the usual size of one frame of a body, in bytes.
 const chunk = 64 << 10
 
-// WriteStream writes a framed stream to w: head in JSON as the first frame,
-// then what body writes, then the end mark. For a file, use it in [WriteFile].
+// WriteStream writes a checksummed stream to w: head in JSON, then what body
+// writes, then an end mark. For a file, use it in [WriteFile].
 func WriteStream(w io.Writer, kind Kind, head any, body func(io.Writer) error) error {
-	frames, err := NewWriter(w, kind)
+	frames, err := newFrameWriter(w, kind)
 	if err != nil {
 		return err
 	}
@@ -22,29 +28,32 @@ func WriteStream(w io.Writer, kind Kind, head any, body func(io.Writer) error) e
 	if err != nil {
 		return err
 	}
-	if err := frames.WriteFrames(first); err != nil {
+	if err := frames.frame(first); err != nil {
 		return err
 	}
-	buf := bufio.NewWriterSize(bodyWriter{frames}, chunk)
+	buf := bufio.NewWriterSize(frames, chunk)
 	if err := body(buf); err != nil {
 		return err
 	}
 	if err := buf.Flush(); err != nil {
 		return err
 	}
-	return frames.Finish()
+	return frames.finish()
 }
 
 // ReadStream reads the head of a stream of [WriteStream] into head, a pointer,
-// and returns a reader of the body. That reader returns [io.EOF] only after
-// the end mark, so who has read to the end holds what was written, all of it;
-// otherwise it returns the errors of [Reader.Next].
+// and returns a reader of the body. It refuses a stream of another name, and
+// one of a version above kind's. The reader hands out only what its checksum
+// confirms, and returns [io.EOF] only after the end mark, so that who has read
+// to the end holds all that was written. A stream that was cut or changed is an
+// error that says so, fit to follow the name of the file. It buffers r and
+// allocates up to 16 MiB.
 func ReadStream(r io.Reader, kind Kind, head any) (body io.Reader, err error) {
-	frames, err := NewReader(r, kind)
+	frames, err := newFrameReader(r, kind)
 	if err != nil {
 		return nil, err
 	}
-	first, err := frames.Next()
+	first, err := frames.next()
 	if errors.Is(err, io.EOF) {
 		return nil, errors.New("it has no head")
 	}
@@ -54,38 +63,5 @@ func ReadStream(r io.Reader, kind Kind, head any) (body io.Reader, err error) {
 	if err := json.Unmarshal(first, head); err != nil {
 		return nil, fmt.Errorf("its head: %w", err)
 	}
-	return &bodyReader{frames: frames}, nil
-}
-
-// bodyWriter makes frames of what is written.
-type bodyWriter struct{ frames *Writer }
-
-func (w bodyWriter) Write(p []byte) (int, error) {
-	for rest := p; len(rest) > 0; {
-		n := min(len(rest), MaxFrame)
-		if err := w.frames.WriteFrames(rest[:n]); err != nil {
-			return len(p) - len(rest), err
-		}
-		rest = rest[n:]
-	}
-	return len(p), nil
-}
-
-// bodyReader reads the payloads of frames one after another.
-type bodyReader struct {
-	frames *Reader
-	rest   []byte
-}
-
-func (r *bodyReader) Read(p []byte) (int, error) {
-	for len(r.rest) == 0 {
-		next, err := r.frames.Next()
-		if err != nil {
-			return 0, err
-		}
-		r.rest = next
-	}
-	n := copy(p, r.rest)
-	r.rest = r.rest[n:]
-	return n, nil
+	return frames, nil
 }

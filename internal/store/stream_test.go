@@ -41,7 +41,7 @@ func readAll(raw []byte) ([]byte, error) {
 }
 
 func TestStreamRoundTrip(t *testing.T) {
-	for _, size := range []int{0, 1, chunk - 1, chunk, chunk + 1, MaxFrame + 5} {
+	for _, size := range []int{0, 1, chunk - 1, chunk, chunk + 1, maxFrame + 5} {
 		body := bytes.Repeat([]byte{1, 2, 3}, size/3+1)[:size]
 		got, err := readAll(stream(t, body))
 		if err != nil || !bytes.Equal(got, body) {
@@ -53,12 +53,12 @@ func TestStreamRoundTrip(t *testing.T) {
 func TestStreamNoticesEveryCut(t *testing.T) {
 	raw := stream(t, []byte("some state"))
 	for cut := range raw {
-		if _, err := readAll(raw[:cut]); !errors.Is(err, ErrUnfinished) {
-			t.Errorf("cut at %d of %d: %v, want ErrUnfinished", cut, len(raw), err)
+		if _, err := readAll(raw[:cut]); !errors.Is(err, errUnfinished) {
+			t.Errorf("cut at %d of %d: %v, want errUnfinished", cut, len(raw), err)
 		}
 	}
 	_, err := readAll(append(raw, 0))
-	if damage := new(DamageError); !errors.As(err, &damage) || !strings.Contains(err.Error(), "data follows") {
+	if damage := new(damageError); !errors.As(err, &damage) || !strings.Contains(err.Error(), "data follows") {
 		t.Errorf("a byte too many: %v", err)
 	}
 }
@@ -76,15 +76,12 @@ func TestStreamNoticesEveryFlippedBit(t *testing.T) {
 
 func TestStreamNoticesMovedFrames(t *testing.T) {
 	var buf bytes.Buffer
-	w, err := NewWriter(&buf, testKind)
+	w, err := newFrameWriter(&buf, testKind)
 	if err != nil {
 		t.Fatal(err)
 	}
 	start := buf.Len()
-	if err := w.WriteFrames([]byte("aaaa"), []byte("bbbb")); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Finish(); err != nil {
+	if err := errors.Join(w.frame([]byte("aaaa")), w.frame([]byte("bbbb")), w.finish()); err != nil {
 		t.Fatal(err)
 	}
 	raw, frame := buf.Bytes(), headSize+4
@@ -94,14 +91,12 @@ func TestStreamNoticesMovedFrames(t *testing.T) {
 	for name, body := range map[string][]byte{
 		"swapped": join(b, a, end), "left out": join(a, end), "repeated": join(a, a, b, end),
 	} {
-		r, err := NewReader(bytes.NewReader(join(raw[:start], body)), testKind)
+		r, err := newFrameReader(bytes.NewReader(join(raw[:start], body)), testKind)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for err == nil {
-			_, err = r.Next()
-		}
-		if damage := new(DamageError); !errors.As(err, &damage) {
+		_, err = io.ReadAll(r)
+		if damage := new(damageError); !errors.As(err, &damage) {
 			t.Errorf("%s: %v, want damage", name, err)
 		}
 	}
@@ -116,30 +111,22 @@ func TestReaderRefusesWhatIsNotIts(t *testing.T) {
 		{Kind{"other", 3}, `it holds "test", not "other"`},
 		{Kind{"test", 2}, `"test" has version 3 and this version of Rollcall understands up to 2`},
 	} {
-		if _, err := NewReader(bytes.NewReader(raw), test.kind); err == nil || err.Error() != test.says {
+		if _, err := newFrameReader(bytes.NewReader(raw), test.kind); err == nil || err.Error() != test.says {
 			t.Errorf("%v: %v, want %q", test.kind, err, test.says)
 		}
 	}
-	r, err := NewReader(bytes.NewReader(raw), Kind{"test", 4})
-	if err != nil || r.Version() != 3 {
+	if _, err := newFrameReader(bytes.NewReader(raw), Kind{"test", 4}); err != nil {
 		t.Errorf("a newer reader: %v", err)
 	}
-	_, err = NewReader(strings.NewReader("PK\x03\x04 this is a zip file"), testKind)
-	if damage := new(DamageError); !errors.As(err, &damage) {
+	_, err := newFrameReader(strings.NewReader("PK\x03\x04 this is a zip file"), testKind)
+	if damage := new(damageError); !errors.As(err, &damage) {
 		t.Errorf("a zip file: %v, want damage", err)
 	}
 }
 
-func TestWriterRefusesOversizedFramesAndNames(t *testing.T) {
-	w, err := NewWriter(io.Discard, testKind)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.WriteFrames(make([]byte, MaxFrame+1)); !errors.Is(err, ErrFrameSize) {
-		t.Errorf("oversized frame: %v", err)
-	}
+func TestWriterRefusesBadNames(t *testing.T) {
 	for _, name := range []string{"", strings.Repeat("x", maxName+1)} {
-		if _, err := NewWriter(io.Discard, Kind{Name: name}); err == nil {
+		if err := WriteStream(io.Discard, Kind{Name: name}, nil, nil); err == nil {
 			t.Errorf("name of %d bytes accepted", len(name))
 		}
 	}
