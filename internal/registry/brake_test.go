@@ -180,6 +180,20 @@ func TestBrakeSettings(t *testing.T) {
 	}
 }
 
+// An instance whose removal is held is marked in time all the same.
+func TestBrakeDoesNotDelayMarking(t *testing.T) {
+	w := newWorld(t)
+	w.fleet(10)
+	w.pass(30001 * time.Millisecond)
+	w.tally()
+	w.register(httpOwner, first, times("", "9000", "3000"))
+	w.tally()
+	for range 5 {
+		w.pass(2 * time.Second)
+	}
+	w.expect("later", "unhealthy:01")
+}
+
 // Connections and persistent instances have no part in the brake.
 func TestBrakeCountsBeatingInstances(t *testing.T) {
 	w := newWorld(t)

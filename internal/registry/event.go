@@ -3,6 +3,7 @@ package registry
 import (
 	"net/netip"
 	"strings"
+	"time"
 )
 
 // Cause says who or what made a change and through which door. It is in every
@@ -35,6 +36,7 @@ const (
 	CauseRestart    CauseKind = "restart"           // remembered from before a restart
 	CauseExpiry     CauseKind = "expiry"            // a subscription, an override or an empty service ran out
 	CauseBrake      CauseKind = "brake"             // mass expiry held or released
+	CauseRestore    CauseKind = "restore"           // a backup took the place of the durable state
 )
 
 // String renders the cause for people: "http-v1 register from 10.0.0.7".
@@ -107,6 +109,15 @@ const (
 	SwitchSet        EventKind = "switch set"
 )
 
+// What becomes of pushes. These events are about a subscriber and come from those
+// who send to it, not from the store: at most one of each kind for a revision.
+const (
+	// PushAcknowledged: a subscriber acknowledged the state of that revision.
+	PushAcknowledged EventKind = "acknowledged"
+	// PushFailed: it could not be brought to it; Detail says why.
+	PushFailed EventKind = "push failed"
+)
+
 // Event is one change of state.
 type Event struct {
 	Kind    EventKind
@@ -127,6 +138,10 @@ type Event struct {
 	// Detail is the text of events that are about neither instance nor view: a
 	// switch and its value, a namespace, a subscriber.
 	Detail string
+	// Subscriber is whom a push went to; nil for all other events. Took is the
+	// time since the change that it tells of, 0 when it tells of none.
+	Subscriber *Subscriber
+	Took       time.Duration
 }
 
 // ChangesView reports whether subscribers of the service are told.

@@ -98,8 +98,12 @@ func (s *Store) judge(sh *shard, r *record, at Instant) {
 	switch {
 	case silence <= remove || !s.cfg.Expire:
 		s.arm(sh, r)
-	case s.brakes(sh, r.svc, at, remove):
-		sh.wheel.arm(r, r.svc.brake.until)
+	case s.brakes(sh, r.svc, at):
+		due := r.svc.brake.until
+		if h.healthy { // marking is not held
+			due = min(due, at.Lease-silence+timeout)
+		}
+		sh.wheel.arm(r, due)
 	default:
 		m.Cause.Detail = remove.String() + " without a beat"
 		s.release(sh, r, m, h.owner())
@@ -107,8 +111,9 @@ func (s *Store) judge(sh *shard, r *record, at Instant) {
 }
 
 // brakes reports whether the removal of the silent instances of svc is held now:
-// for at most the delete timeout of the instance that met the brake first.
-func (s *Store) brakes(sh *shard, svc *service, at Instant, timeout time.Duration) bool {
+// for the shortest of their delete timeouts, so that none is held for longer than
+// its own.
+func (s *Store) brakes(sh *shard, svc *service, at Instant) bool {
 	if svc.brake == nil {
 		svc.brake = &brakeState{}
 	}
@@ -119,7 +124,7 @@ func (s *Store) brakes(sh *shard, svc *service, at Instant, timeout time.Duratio
 	if !s.cfg.Brake.Enabled || at.Lease < b.rearm || at.Lease == b.passed {
 		return false
 	}
-	silent, beating := svc.silent(at.Lease)
+	silent, beating, timeout := svc.silent(at.Lease)
 	if silent < s.cfg.Brake.MinInstances || float64(silent) < s.cfg.Brake.MinShare*float64(beating) {
 		b.passed = at.Lease // removals do not raise the share; not counted again at this time
 		return false
@@ -150,18 +155,21 @@ func (s *Store) releaseBrakes(sh *shard, at Instant) {
 	})
 }
 
-// silent counts the instances kept by beats, and those that miss them.
-func (svc *service) silent(now time.Duration) (silent, beating int) {
+// silent counts the instances kept by beats, and those that miss them; shortest
+// is the shortest delete timeout among the latter.
+func (svc *service) silent(now time.Duration) (silent, beating int, shortest time.Duration) {
+	shortest = maxBeatTime
 	for _, r := range svc.records {
-		if r.holdingOf(OwnerHTTP) == nil {
+		if r.holdingOf(OwnerHTTP) == nil || r.inst.Marked {
 			continue
 		}
 		beating++
 		if r.silence(now) > r.inst.BeatTimeout() {
 			silent++
+			shortest = min(shortest, r.inst.DeleteTimeout())
 		}
 	}
-	return silent, beating
+	return silent, beating, shortest
 }
 
 // Held reports whether the brake holds the expiry of a service.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"testing"
+	"time"
 )
 
 func marshal(t testing.TB, v any) string {
@@ -14,8 +15,14 @@ func marshal(t testing.TB, v any) string {
 	return string(data)
 }
 
+// reporter is the part of testing.TB that a rapid.T has, too.
+type reporter interface {
+	Helper()
+	Errorf(format string, args ...any)
+}
+
 // checkStore holds a store that nobody changes to what is always true of it.
-func checkStore(t testing.TB, s *Store) {
+func checkStore(t reporter, s *Store) {
 	t.Helper()
 	var counted Counts
 	held := map[*client]int{}
@@ -65,7 +72,7 @@ func checkStore(t testing.TB, s *Store) {
 }
 
 // checkService holds one service to its own rules.
-func checkService(t testing.TB, s *Store, sh *shard, key ServiceKey, svc *service) {
+func checkService(t reporter, s *Store, sh *shard, key ServiceKey, svc *service) {
 	t.Helper()
 	if svc.key != key || svc.grouped != key.Grouped() || s.shard(key) != sh {
 		t.Errorf("%s: is filed under another name", key)
@@ -103,7 +110,7 @@ func checkService(t testing.TB, s *Store, sh *shard, key ServiceKey, svc *servic
 
 // checkWheel holds the lists of a wheel together, and demands that every record
 // that time can change is in it, no later than it is due.
-func checkWheel(t testing.TB, s *Store, sh *shard) {
+func checkWheel(t reporter, s *Store, sh *shard) {
 	t.Helper()
 	w := &sh.wheel
 	for slot := range w.slots {
@@ -123,8 +130,11 @@ func checkWheel(t testing.TB, s *Store, sh *shard) {
 	for key, svc := range sh.services {
 		for _, r := range svc.records {
 			due, waits := s.due(r)
-			if svc.brake != nil && svc.brake.held {
+			if waits && svc.brake != nil {
 				due = max(due, svc.brake.until)
+				if r.holdingOf(OwnerHTTP).healthy {
+					due = min(due, time.Duration(r.lastBeat.Load())+r.inst.BeatTimeout())
+				}
 			}
 			if waits && (r.timer.prev == nil || r.timer.tick > max(int64(due/wheelTick), w.at)) {
 				t.Errorf("%s: %v is due at %v and waits for tick %d", key, r.key(), due, r.timer.tick)
@@ -134,7 +144,7 @@ func checkWheel(t testing.TB, s *Store, sh *shard) {
 }
 
 // checkDirectory compares the directory with the services.
-func checkDirectory(t testing.TB, s *Store) {
+func checkDirectory(t reporter, s *Store) {
 	t.Helper()
 	listed := 0
 	for _, ns := range s.ServiceNamespaces() {

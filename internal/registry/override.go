@@ -118,11 +118,12 @@ func (s *Store) dropOverride(sh *shard, key ServiceKey, target InstanceKey, m Me
 	if r := sh.services[key].find(target); r != nil {
 		s.refresh(sh, r, m, OverrideDropped, r.top.owner())
 	} else {
-		s.emitAbsent(sh, OverrideDropped, key, target, m)
+		s.emitAbsent(sh, OverrideDropped, key, target.clone(), m)
 	}
 }
 
-// emitAbsent tells of the override of an instance that is not there.
+// emitAbsent tells of something done to an instance that is not there. target is
+// not made of request memory.
 func (s *Store) emitAbsent(sh *shard, kind EventKind, key ServiceKey, target InstanceKey, m Meta) {
 	s.emit(sh, Event{
 		Kind: kind, At: m.At, Cause: m.Cause, Service: key,

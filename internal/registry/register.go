@@ -22,6 +22,8 @@ type Register struct {
 	// TakeHealth: a known owner's health becomes the given one. Without it the
 	// health of a known owner stays, as in 1.x.
 	TakeHealth bool `json:"takeHealth,omitempty"`
+	// remembered: it comes from a snapshot, so that its serial is settled.
+	remembered bool
 }
 
 func (c *Register) target() ServiceKey { return c.Service }
@@ -83,7 +85,7 @@ func (svc *service) declare(kind Kind) {
 
 // insert adds the first registration of an instance at its place.
 func (s *Store) insert(sh *shard, svc *service, at int, key InstanceKey, h holding, c *Register) {
-	h.base = s.registered(sh, svc, c, nil, svc.serial(&c.Instance))
+	h.base = s.registered(sh, svc, c, nil, svc.serial(c))
 	r := &record{svc: svc, inst: h.base, top: h}
 	r.spell(h.base.IP, key.IP)
 	if over := sh.overlay(svc.key, key); over != nil {
@@ -149,16 +151,17 @@ func (s *Store) registered(sh *shard, svc *service, c *Register, known *Instance
 
 // serial returns the number of a new instance: the one that it had before a
 // restart, or else the smallest unused one when its metadata asks for one.
-func (svc *service) serial(i *Instance) int32 {
-	if i.Serial == 0 && !wantsSerial(i.Metadata) {
+func (svc *service) serial(c *Register) int32 {
+	had := c.Instance.Serial
+	if had == 0 && (c.remembered || !wantsSerial(c.Instance.Metadata)) {
 		return 0
 	}
 	used := map[int32]bool{}
 	for _, r := range svc.records {
 		used[r.inst.Serial] = true
 	}
-	if i.Serial > 0 && !used[i.Serial] {
-		return i.Serial
+	if had > 0 && !used[had] {
+		return had
 	}
 	n := int32(1)
 	for used[n] {
@@ -207,7 +210,9 @@ func (s *Store) refresh(sh *shard, r *record, m Meta, kind EventKind, owner Owne
 }
 
 // Deregister takes an owner's registration away. The instance goes with its
-// last owner. Taking away what is not there does nothing and is no error.
+// last owner. Taking away what is not there changes nothing and is no error; for
+// an HTTP owner it is an [InstanceRenewed], as 1.x then pushes the list once more
+// and a client may wait for it.
 //
 // With a durable owner the command is durable, otherwise it is local. An override
 // of the instance stays for its time; see [DropOverride].
@@ -227,11 +232,7 @@ func (c *Deregister) apply(s *Store) (Result, error) {
 	case r != nil && r.holding(c.Owner) != nil:
 		s.release(sh, r, c.Meta, c.Owner)
 	case svc != nil && r == nil && c.Owner.Kind == OwnerHTTP:
-		// 1.x pushes the list once more, and a client may wait for it.
-		s.emit(sh, Event{
-			Kind: InstanceRenewed, At: c.At, Cause: c.Cause, Service: svc.key, Owner: c.Owner,
-			Instance: &Instance{IP: c.Instance.IP, Port: c.Instance.Port, Cluster: c.Instance.Cluster},
-		})
+		s.emitAbsent(sh, InstanceRenewed, svc.key, c.Instance.clone(), c.Meta)
 	}
 	return Result{}, nil
 }

@@ -238,7 +238,7 @@ func (s *Store) load(e *entry, m Meta) {
 		inst := *i.Instance
 		inst.Healthy = i.Healthy
 		// Refused only when its connection is not open.
-		_, _ = s.Apply(&Register{Meta: m, Service: i.ServiceKey, Owner: i.Owner, Instance: inst, TakeHealth: true})
+		_, _ = s.Apply(&Register{Meta: m, Service: i.ServiceKey, Owner: i.Owner, Instance: inst, TakeHealth: true, remembered: true})
 	case e.Override != nil:
 		_, _ = s.Apply(&SetOverride{Meta: m, Service: e.Override.ServiceKey, Entries: []TargetOverride{e.Override.TargetOverride}})
 	}
@@ -250,14 +250,16 @@ func (s *Store) loadService(e *serviceEntry, m Meta) {
 	defer sh.mu.Unlock()
 	svc := sh.services[e.ServiceKey]
 	if svc == nil {
+		s.RaiseFloor(e.Revision)
 		svc = s.newService(sh, e.ServiceKey, e.Info, m)
+	} else {
+		svc.revision = max(svc.revision, e.Revision)
+		s.setInfo(sh, svc, e.Info, m)
 	}
-	svc.info, svc.kept = e.Info, svc.kept || e.Kept
+	svc.kept = svc.kept || e.Kept
 	for _, c := range e.Clusters {
 		svc.setCluster(c)
 	}
-	svc.revision = max(svc.revision, e.Revision)
-	svc.changed(m.At)
 }
 
 // forgetDurable takes away all that the durable log has made.

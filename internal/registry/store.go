@@ -354,6 +354,10 @@ func (s *Store) count(i *Instance, n int64) {
 	}
 }
 
+// Floor returns a number at least as high as the last revision of every service
+// that was removed. New services begin above it.
+func (s *Store) Floor() int64 { return s.floor.Load() }
+
 // HighestRevision returns a number at least as high as every revision given so
 // far. It looks at every service.
 func (s *Store) HighestRevision() int64 {

@@ -29,7 +29,8 @@ type SubscriberKey struct {
 }
 
 // Subscriber is a client that wants to be told of the changes of one service,
-// which need not exist. It is immutable but for its time of last sight.
+// which need not exist. It is immutable but for its time of last sight and its
+// [Receipt].
 type Subscriber struct {
 	SubscriberKey
 	Service  ServiceKey
@@ -42,6 +43,7 @@ type Subscriber struct {
 	Since Instant
 	// lastSeen is lease-clock time in nanoseconds.
 	lastSeen atomic.Int64
+	receipt  atomic.Pointer[Receipt] // nil before the first push ended
 }
 
 // LastSeen returns the lease-clock time of the latest renewal.
@@ -182,6 +184,14 @@ func (s *Store) Subscribers(key ServiceKey) []*Subscriber {
 	sh.mu.RUnlock()
 	sortSubscribers(list)
 	return list
+}
+
+// CountSubscribers returns how many subscribers a service has.
+func (s *Store) CountSubscribers(key ServiceKey) int {
+	sh := s.shard(key)
+	sh.mu.RLock()
+	defer sh.mu.RUnlock()
+	return len(sh.subs[key])
 }
 
 // HasSubscribers reports whether anybody subscribed to a service.
