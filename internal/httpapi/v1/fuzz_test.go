@@ -109,8 +109,8 @@ func printable(query string) string {
 // replay serves one request without a socket.
 func (s *testServer) replay(t *testing.T, method, target, form string) answer {
 	t.Helper()
-	request := fmt.Sprintf("%s /nacos/v1/ns%s HTTP/1.1\r\nHost: a\r\nUser-Agent: Nacos-Java-Client:v1.4.2\r\n"+
-		"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: %d\r\n\r\n%s", method, target, len(form), form)
+	request := fmt.Sprintf("%s %s HTTP/1.1\r\nHost: a\r\nUser-Agent: Nacos-Java-Client:v1.4.2\r\n"+
+		"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: %d\r\n\r\n%s", method, fullTarget(target), len(form), form)
 	got := httpapitest.Replay(s.http, []byte(request), 1)
 	resp, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(got)), nil)
 	if err != nil {
@@ -124,5 +124,5 @@ func (s *testServer) replay(t *testing.T, method, target, form string) answer {
 	if resp.Header.Get("Content-Type") == "application/json" && !json.Valid(bytes.TrimSpace(body)) {
 		t.Fatalf("%s %q %q: answered %q", method, target, form, body)
 	}
-	return answer{resp.StatusCode, resp.Header.Get("Content-Type"), string(body)}
+	return answer{resp.StatusCode, resp.Header.Get("Content-Type"), string(body), resp.Header}
 }

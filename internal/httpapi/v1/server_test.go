@@ -115,6 +115,7 @@ type answer struct {
 	status      int
 	contentType string
 	body        string
+	header      http.Header
 }
 
 // call sends a request with everything in the query. params is a query such as
@@ -130,9 +131,10 @@ func (s *testServer) form(t testing.TB, method, path, params string, headers ...
 	return s.send(t, method, path, params, append(headers, "Content-Type", "application/x-www-form-urlencoded")...)
 }
 
+// send sends a request to a target, see fullTarget.
 func (s *testServer) send(t testing.TB, method, target, body string, headers ...string) answer {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, s.url+"/nacos/v1/ns"+target, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(t.Context(), method, s.url+fullTarget(target), strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +151,15 @@ func (s *testServer) send(t testing.TB, method, target, body string, headers ...
 	if err != nil {
 		t.Fatal(err)
 	}
-	return answer{resp.StatusCode, resp.Header.Get("Content-Type"), string(text)}
+	return answer{resp.StatusCode, resp.Header.Get("Content-Type"), string(text), resp.Header}
+}
+
+// fullTarget completes a target that is meant below /nacos/v1/ns.
+func fullTarget(target string) string {
+	if strings.HasPrefix(target, "/nacos") || strings.HasPrefix(target, "/v1/") {
+		return target
+	}
+	return "/nacos/v1/ns" + target
 }
 
 // ok sends a request that must be answered "ok".

@@ -75,6 +75,6 @@ func (s *testServer) exchange(t *testing.T, request string) string {
 		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
 		headers = append(headers, name, value)
 	}
-	got := s.send(t, method, strings.TrimPrefix(target, "/nacos/v1/ns"), body, headers...)
+	got := s.send(t, method, target, body, headers...)
 	return fmt.Sprintf("< %d %s\n< %s\n", got.status, got.contentType, got.body)
 }
