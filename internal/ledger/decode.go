@@ -2,7 +2,9 @@ package ledger
 
 import (
 	"errors"
+	"math"
 	"net/netip"
+	"time"
 
 	"github.com/rollcall-registry/rollcall/internal/registry"
 )
@@ -45,6 +47,13 @@ func parseRecord(line []byte) (Record, error) {
 			e.Owner.Client = registry.ClientID(m.text())
 		case fieldRevision:
 			e.Revision = m.integer()
+		case fieldSubscriber, fieldSubscriberProtocol, fieldSubscriberClient, fieldSubscriberAgent, fieldSubscriberClusters:
+			if e.Subscriber == nil {
+				e.Subscriber = new(registry.Subscriber)
+			}
+			parseSubscriber(e.Subscriber, &m)
+		case fieldTook:
+			e.Took = microseconds(m.integer())
 		case fieldDetail:
 			e.Detail = m.text()
 		case fieldCount:
@@ -100,6 +109,32 @@ func parseBase(i *registry.Instance, m *members) *registry.Instance {
 		parseInstance(&base, &m)
 	}
 	return &base
+}
+
+func parseSubscriber(s *registry.Subscriber, m *members) {
+	switch m.key {
+	case fieldSubscriber:
+		if a, err := netip.ParseAddrPort(m.text()); err == nil {
+			s.Addr = a
+		}
+	case fieldSubscriberProtocol:
+		s.Protocol = registry.Protocol(m.text())
+	case fieldSubscriberClient:
+		s.Client = registry.ClientID(m.text())
+	case fieldSubscriberAgent:
+		s.Agent = m.text()
+	case fieldSubscriberClusters:
+		s.Clusters = m.text()
+	}
+}
+
+// microseconds returns a duration; what is too long for one is none.
+func microseconds(n int64) time.Duration {
+	const most = int64(math.MaxInt64 / time.Microsecond)
+	if n > most || n < -most {
+		return 0
+	}
+	return time.Duration(n) * time.Microsecond
 }
 
 func parseCause(c *registry.Cause, m *members) {

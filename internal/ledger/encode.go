@@ -24,6 +24,10 @@ func appendRecord(b []byte, seq uint64, e *registry.Event, count uint64) []byte 
 		b = appendInstance(b, e)
 	}
 	b = appendNonZero(b, `,"`+fieldRevision+`":`, e.Revision)
+	if e.Subscriber != nil {
+		b = appendSubscriber(b, e.Subscriber)
+	}
+	b = appendNonZero(b, `,"`+fieldTook+`":`, e.Took.Microseconds())
 	b = appendCause(b, &e.Cause)
 	b = appendNonEmpty(b, `,"`+fieldDetail+`":`, e.Detail)
 	if count > 0 {
@@ -80,6 +84,24 @@ func appendBase(b []byte, i, base *registry.Instance) []byte {
 		b = append(b, `,"`+fieldBase+`":{`...)
 		return append(appendOverridable(b, base), '}')
 	}
+}
+
+func appendSubscriber(b []byte, s *registry.Subscriber) []byte {
+	b = append(b, `,"`+fieldSubscriber+`":`...)
+	switch {
+	case !s.Addr.IsValid():
+		b = append(b, `""`...)
+	case s.Addr.Addr().Zone() != "": // free text
+		b = registry.AppendJSONString(b, s.Addr.String())
+	default:
+		b = append(b, '"')
+		b = s.Addr.AppendTo(b)
+		b = append(b, '"')
+	}
+	b = appendNonEmpty(b, `,"`+fieldSubscriberProtocol+`":`, string(s.Protocol))
+	b = appendNonEmpty(b, `,"`+fieldSubscriberClient+`":`, string(s.Client))
+	b = appendNonEmpty(b, `,"`+fieldSubscriberAgent+`":`, s.Agent)
+	return appendNonEmpty(b, `,"`+fieldSubscriberClusters+`":`, s.Clusters)
 }
 
 func appendCause(b []byte, c *registry.Cause) []byte {

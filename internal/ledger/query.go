@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"math"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -27,6 +28,7 @@ type Filter struct {
 	IP                        string // in any spelling
 	Port                      int32
 	ClientID                  registry.ClientID // the connection that owned the instance
+	Subscriber                netip.AddrPort    // whom a push went to
 	Kinds                     []registry.EventKind
 	Since, Until              time.Time // by the wall clock, both included, to the millisecond
 	// After and Before bound the sequence numbers; neither is included.
@@ -109,6 +111,7 @@ func (f *Filter) matches(r *Record) bool {
 		(f.Group == "" || f.Group == e.Service.Group) &&
 		(f.Service == "" || f.Service == e.Service.Name) &&
 		(f.ClientID == "" || f.ClientID == e.Owner.Client) &&
+		(!f.Subscriber.IsValid() || e.Subscriber != nil && f.Subscriber == e.Subscriber.Addr) &&
 		(len(f.Kinds) == 0 || slices.Contains(f.Kinds, e.Kind)) &&
 		f.matchesInstance(e.Instance)
 }
@@ -147,6 +150,9 @@ func newMatcher(f *Filter) *matcher {
 		if c.text != "" {
 			m.needles = append(m.needles, appendText(nil, `"`+c.field+`":`, c.text))
 		}
+	}
+	if f.Subscriber.IsValid() {
+		m.needles = append(m.needles, appendText(nil, `"`+fieldSubscriber+`":`, f.Subscriber.String()))
 	}
 	if f.Port != 0 {
 		m.needles = append(m.needles, appendNonZero(nil, `"`+fieldPort+`":`, int64(f.Port)))

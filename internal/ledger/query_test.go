@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"reflect"
 	"slices"
 	"testing"
@@ -29,6 +30,11 @@ func mixed(h *house, n int) {
 			e.Kind = registry.InstanceUnhealthy
 		case 3:
 			e.Owner = registry.Owner{Kind: registry.OwnerConnection, Client: "c-1"}
+		case 0:
+			e.Kind, e.Instance, e.Base = registry.PushAcknowledged, nil, nil
+			e.Subscriber = &registry.Subscriber{Protocol: registry.ProtocolUDP, SubscriberKey: registry.SubscriberKey{
+				Addr: netip.AddrPortFrom(netip.MustParseAddr("10.0.0.9"), uint16(4000+i%3)),
+			}}
 		case 4:
 			*e = registry.Event{Kind: registry.SwitchSet, At: e.At, Detail: `"ip":"10.0.0.4","p":8080,"s":"orders-1"`}
 		}
@@ -62,6 +68,9 @@ func TestQuery(t *testing.T) {
 		}},
 		{"address in another spelling", Filter{IP: "::ffff:10.0.0.4"}, func(r *Record) bool {
 			return r.Event.Instance != nil && r.Event.Instance.IP == "10.0.0.4"
+		}},
+		{"subscriber", Filter{Subscriber: netip.MustParseAddrPort("10.0.0.9:4001")}, func(r *Record) bool {
+			return r.Event.Subscriber != nil && r.Event.Subscriber.Addr.Port() == 4001
 		}},
 		{"part of a port", Filter{Port: 808}, func(*Record) bool { return false }},
 		{"since", Filter{Since: at(350)}, func(r *Record) bool { return r.Event.At.Wall >= 1764556800350 }},

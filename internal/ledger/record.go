@@ -12,7 +12,8 @@ type Record struct {
 	// few of them for long copies them.
 	//
 	// Instance is complete, except in records of removals and of health, which
-	// carry its key, Ephemeral and Healthy alone.
+	// carry its key, Ephemeral and Healthy alone. Subscriber has its key and
+	// protocol. Took is to the microsecond.
 	Event registry.Event
 	// Count is the number of missing records, the ones before Seq, that a record
 	// of kind [Lost] stands for; else 0.
@@ -75,6 +76,13 @@ const (
 	fieldFrom        = "f"
 	fieldActor       = "by"
 	fieldCauseDetail = "cd"
+
+	fieldSubscriber         = "su" // address and port, present in every record with a subscriber
+	fieldSubscriberProtocol = "sp"
+	fieldSubscriberClient   = "sc"
+	fieldSubscriberAgent    = "sa"
+	fieldSubscriberClusters = "sl"
+	fieldTook               = "tk" // microseconds
 
 	fieldDetail = "x" // detail of the event
 	fieldCount  = "n" // missing records

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rollcall-registry/rollcall/internal/registry"
 )
@@ -107,6 +108,19 @@ func TestRecordRoundTrip(t *testing.T) {
 			Instance: &registry.Instance{Weight: 2, Enabled: true, App: "a", Metadata: `{"a":"1"}`}, Base: &registry.Instance{},
 		}},
 		{"durable owner", 5, registry.Event{Instance: &registry.Instance{IP: "h.example"}, Owner: registry.Owner{Kind: registry.OwnerDurable}}},
+		{"acknowledged push", 8, registry.Event{
+			Kind: registry.PushAcknowledged, Took: 1234 * time.Microsecond, Revision: 5,
+			Subscriber: &registry.Subscriber{Protocol: registry.ProtocolUDP, SubscriberKey: registry.SubscriberKey{
+				Addr: netip.MustParseAddrPort("10.0.0.7:52044"), Agent: "Nacos-Java-Client:v1.4.2", Clusters: "a,b",
+			}},
+		}},
+		{"failed push", 9, registry.Event{
+			Kind: registry.PushFailed, Took: -time.Microsecond, Detail: "lost",
+			Subscriber: &registry.Subscriber{SubscriberKey: registry.SubscriberKey{
+				Addr: netip.MustParseAddrPort("[fe80::1%eth\"0]:1"), Client: "c-1",
+			}},
+		}},
+		{"push to nobody", 10, registry.Event{Subscriber: &registry.Subscriber{}}},
 		{"huge weight", 6, registry.Event{Instance: &registry.Instance{Weight: 1e300}}},
 	}
 	for _, tt := range tests {
@@ -216,6 +230,7 @@ func FuzzParseRecord(f *testing.F) {
 	f.Add(appendRecord(nil, 1, registration(1), 0))
 	f.Add(appendRecord(nil, 2, removal(1), 0))
 	f.Add(lostPiece(3, 9).data)
+	f.Add([]byte(`{"q":1,"t":2,"k":"push failed","su":"[::1%z\"]:80","sp":"udp","sa":"a","tk":9223372036854775807,"sl":"x"}`))
 	f.Add([]byte(`{"q":1,"t":2,"k":"a\"b","e":1,"md":{"a":"\u0041"},"w":-0,"f":"::1%z","new":[{}]}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		intact(line)

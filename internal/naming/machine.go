@@ -41,7 +41,8 @@ func (m *Machine) Apply(data []byte, _ uint64) any {
 func (m *Machine) Snapshot() (func(io.Writer) error, error) { return m.store.Durable(), nil }
 
 // Restore reads a snapshot and returns what puts it in the place of the durable
-// state; ephemeral instances stay.
+// state; ephemeral instances stay. The events of that, which nobody is told of
+// while a server starts, name a restore as their cause.
 func (m *Machine) Restore(r io.Reader) (install func(), err error) {
 	snap, err := registry.ReadSnapshot(r)
 	if err != nil {
@@ -49,7 +50,7 @@ func (m *Machine) Restore(r io.Reader) (install func(), err error) {
 	}
 	return func() {
 		m.store.Install(snap, registry.Meta{
-			At: m.clock.Now(), Cause: registry.Cause{Kind: registry.CauseRestart},
+			At: m.clock.Now(), Cause: registry.Cause{Kind: registry.CauseRestore},
 		})
 	}, nil
 }

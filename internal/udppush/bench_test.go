@@ -1,11 +1,13 @@
 package udppush
 
 import (
+	"log/slog"
 	"net/netip"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/rollcall-registry/rollcall/internal/ledger"
 	"github.com/rollcall-registry/rollcall/internal/registry"
 )
 
@@ -40,16 +42,41 @@ func BenchmarkPush1000(b *testing.B) {
 }
 
 // BenchmarkSend is what one packet costs the sender, without the system call:
-// to remember it, and to take its acknowledgement.
+// to remember it, and to take its acknowledgement. Recorded is with the history in
+// memory, each packet a revision of its own.
 func BenchmarkSend(b *testing.B) {
+	for _, recorded := range []bool{false, true} {
+		name := "plain"
+		if recorded {
+			name = "recorded"
+		}
+		b.Run(name, func(b *testing.B) { benchmarkSend(b, recorded) })
+	}
+}
+
+func benchmarkSend(b *testing.B, recorded bool) {
 	r := newRig(b, DefaultConfig())
 	r.sender.conn = nowhere{newWire()}
+	if recorded {
+		history, err := ledger.New(ledger.DefaultConfig(""), slog.New(slog.DiscardHandler))
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := history.Open(0); err != nil {
+			b.Fatal(err)
+		}
+		r.sender.parts.History = history
+	}
 	sub := r.subscribe("svc", endpoint(1), javaAgent, "")
 	p := &packet{bytes: make([]byte, 600)}
+	d := delivery{sub: sub, packet: p, changed: r.clock.Now()}
 	b.ReportAllocs()
 	for b.Loop() {
 		p.number++
-		r.sender.send(delivery{sub: sub, packet: p})
+		if recorded {
+			d.revision++
+		}
+		r.sender.send(d)
 		r.sender.heard([]byte(stringAck(p.number)), endpoint(1))
 	}
 	if r.sender.Unacked() != 0 {

@@ -10,6 +10,8 @@ import (
 type delivery struct {
 	sub    *registry.Subscriber
 	packet *packet
+	// revision is that of the state in the packet.
+	revision int64
 	// changed is the time of the change that the packet tells of, zero for none.
 	changed registry.Instant
 	// again: it was sent before and was not acknowledged.

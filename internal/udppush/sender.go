@@ -34,6 +34,8 @@ type Store interface {
 	Subscriber(registry.ServiceKey, registry.SubscriberKey) *registry.Subscriber
 	ExpireSubscribers(at registry.Instant, ttl time.Duration)
 	Switches() *registry.Switches
+	// Floor is at least the last revision of every service that is gone.
+	Floor() int64
 }
 
 // Clock reads the time by which commands are stamped.
@@ -62,7 +64,7 @@ type Observer interface {
 // The bytes must not change afterwards.
 type Payload func(view *registry.View, key registry.ServiceKey, sub *registry.Subscriber) []byte
 
-// Parts is what a [Sender] works with. All are needed.
+// Parts is what a [Sender] works with. All but History are needed.
 type Parts struct {
 	Store   Store
 	Clock   Clock
@@ -71,6 +73,9 @@ type Parts struct {
 	// push.Pusher.Schedule.
 	Later    func(sub *registry.Subscriber, delay time.Duration, changed registry.Instant)
 	Observer Observer
+	// History, if set, gets how the push of each revision to each subscriber ended:
+	// [registry.PushAcknowledged] or [registry.PushFailed], at most once each.
+	History registry.Sink
 }
 
 // datagrams is the part of a UDP socket that is used. A closed one returns
@@ -170,6 +175,10 @@ const answerGrace = 5 * time.Millisecond
 func (s *Sender) Push(view *registry.View, key registry.ServiceKey, subs []*registry.Subscriber, changed registry.Instant) (backlog time.Duration) {
 	now := s.parts.Clock.Now()
 	e := edition{view: view, key: key, sender: s, wall: now.Wall, forms: map[form]*packet{}}
+	revision := s.parts.Store.Floor()
+	if view != nil {
+		revision = view.Revision
+	}
 	list := make([]delivery, 0, len(subs))
 	for _, sub := range subs {
 		if since := now.Lease - sub.LastSeen(); since < answerGrace {
@@ -180,11 +189,12 @@ func (s *Sender) Push(view *registry.View, key registry.ServiceKey, subs []*regi
 		if p == nil {
 			continue
 		}
+		d := delivery{sub: sub, packet: p, revision: revision, changed: changed}
 		if limit := sizeLimit(sub.Agent); len(p.bytes) > limit {
-			s.tooLarge(sub, len(p.bytes), limit, changed)
+			s.tooLarge(d, limit)
 			continue
 		}
-		list = append(list, delivery{sub: sub, packet: p, changed: changed})
+		list = append(list, d)
 	}
 	replaced, queued := s.outbox.add(key, list)
 	for range replaced {
@@ -201,16 +211,19 @@ func (s *Sender) since(changed registry.Instant) time.Duration {
 	return s.parts.Clock.Now().Lease - changed.Lease
 }
 
+// settled is told how a push to a subscriber ended.
 func (s *Sender) settled(outcome string, d delivery) {
-	s.parts.Observer.Settled(outcome, s.since(d.changed))
+	since := s.since(d.changed)
+	s.parts.Observer.Settled(outcome, since)
+	s.record(outcome, d, since)
 }
 
-func (s *Sender) tooLarge(sub *registry.Subscriber, size, limit int, changed registry.Instant) {
+func (s *Sender) tooLarge(d delivery, limit int) {
 	s.total.Add(1)
-	s.parts.Observer.Settled(TooLarge, s.since(changed))
-	if s.complaints.first(sub.Service, time.Now()) {
+	s.settled(TooLarge, d)
+	if key := d.sub.Service; s.complaints.first(key, time.Now()) {
 		s.log.Warn("a service is too large to be pushed over UDP; its clients see changes when they poll",
-			"namespace", sub.Service.Namespace, "group", sub.Service.Group, "service", sub.Service.Name,
-			"agent", sub.Agent, "bytes", size, "limit", limit)
+			"namespace", key.Namespace, "group", key.Group, "service", key.Name,
+			"agent", d.sub.Agent, "bytes", len(d.packet.bytes), "limit", limit)
 	}
 }
