@@ -1,0 +1,109 @@
+package legacy
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/rollcall-registry/rollcall/internal/httpapi"
+	"github.com/rollcall-registry/rollcall/internal/naming"
+	"github.com/rollcall-registry/rollcall/internal/registry"
+)
+
+// beatBody is what a beat says of its instance.
+type beatBody struct {
+	IP       looseText       `json:"ip"`
+	Port     looseInt        `json:"port"`
+	Cluster  looseText       `json:"cluster"`
+	Weight   looseNumber     `json:"weight"`
+	Metadata json.RawMessage `json:"metadata"`
+}
+
+// maxBeat bounds a beat, in bytes.
+const maxBeat = 1 << 20
+
+func parseBeat(text string) (beatBody, error) {
+	if len(text) > maxBeat {
+		return beatBody{}, malformed("beat", "it is larger than 1 MiB")
+	}
+	var body *beatBody
+	if err := json.Unmarshal([]byte(text), &body); err != nil || body == nil {
+		return beatBody{}, malformed("beat", "it is no JSON object of a beat")
+	}
+	if body.Cluster == "" {
+		body.Cluster = registry.DefaultCluster
+	}
+	return *body, nil
+}
+
+// instance is what the beat registers when its instance is not there.
+func (b *beatBody) instance(app string) (registry.Instance, error) {
+	metadata, err := metadataOf("beat", b.Metadata)
+	return registry.Instance{
+		IP: string(b.IP), Port: int32(b.Port), Cluster: string(b.Cluster), App: app,
+		Weight: float64(b.Weight), Metadata: metadata,
+		Healthy: true, Enabled: true, Ephemeral: true,
+	}, err
+}
+
+// clientBeat renews an instance, and registers one that is not there. The
+// instance is the one at the address and port, in whatever cluster.
+func (a *API) clientBeat(x *httpapi.Exchange) {
+	p := x.Params()
+	key, body, err := beatOf(p)
+	if err != nil {
+		a.fail(x, err)
+		return
+	}
+	app, err := appOf(p, "")
+	if err != nil {
+		a.fail(x, err)
+		return
+	}
+	answer, err := a.take(x, key, &body, app)
+	if err != nil {
+		a.fail(x, err)
+		return
+	}
+	b := append(x.Scratch[:0], `{"clientBeatInterval":`...)
+	b = strconv.AppendInt(b, answer.Interval.Milliseconds(), 10)
+	x.Scratch = append(b, '}')
+	x.JSON(200, x.Scratch)
+}
+
+// beatOf reads a beat. Its service is in serviceName, or when that is blank in dom.
+func beatOf(p *httpapi.Params) (key registry.ServiceKey, body beatBody, err error) {
+	text, err := p.Required("beat")
+	if err != nil {
+		return key, body, err
+	}
+	if body, err = parseBeat(text); err != nil {
+		return key, body, err
+	}
+	param := "serviceName"
+	if p.Optional(param, "") == "" {
+		param = "dom"
+	}
+	key, err = domOf(p, param)
+	return key, body, err
+}
+
+// take renews the instance of a beat. The common beat is one look-up.
+func (a *API) take(x *httpapi.Exchange, key registry.ServiceKey, body *beatBody, app string) (naming.BeatAnswer, error) {
+	by := cause(x, "clientBeat")
+	instance := registry.InstanceKey{IP: string(body.IP), Port: int32(body.Port), Cluster: string(body.Cluster)}
+	answer, err := a.core.Beat(x.Context(), by, key, instance, nil)
+	if answer.Known || err != nil {
+		return answer, err
+	}
+	view := a.core.Store().View(key)
+	if !modeOf(view).beats {
+		return answer, nil
+	}
+	if twins := at(view, instance.IP, instance.Port); len(twins) > 0 {
+		return a.core.Beat(x.Context(), by, key, twins[0].Key(), nil)
+	}
+	return a.core.Beat(x.Context(), by, key, instance, func() (naming.Registration, error) {
+		i, err := body.instance(app)
+		return naming.Registration{Service: key, Instance: i, CheckService: checkName}, err
+	})
+}

@@ -1,0 +1,228 @@
+package legacy
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rollcall-registry/rollcall/internal/httpapi"
+	"github.com/rollcall-registry/rollcall/internal/httpapi/httpapitest"
+	v1 "github.com/rollcall-registry/rollcall/internal/httpapi/v1"
+	"github.com/rollcall-registry/rollcall/internal/naming"
+	"github.com/rollcall-registry/rollcall/internal/registry"
+)
+
+// testServer is the API over a real core, whose durable log applies at once and
+// keeps nothing, beside the v1 API.
+type testServer struct {
+	api   *API
+	store *registry.Store
+	core  *naming.Core
+	http  *httpapi.Server
+	url   string // once it is started
+}
+
+// newTestServer starts a server on loopback; it ends with the test.
+func newTestServer(t testing.TB) *testServer {
+	t.Helper()
+	s := newTestAPI(t, sinceStart(time.Now()))
+	s.url = "http://" + httpapitest.Start(t, s.http)
+	return s
+}
+
+// newTestAPI is a server without a listener.
+func newTestAPI(t testing.TB, clock naming.Clock) *testServer {
+	t.Helper()
+	discard := slog.New(slog.DiscardHandler)
+	store := registry.NewStore(registry.DefaultConfig(), naming.Sinks{})
+	core := naming.New(naming.DefaultConfig(), store, instantLog{naming.NewMachine(store, clock)}, clock, discard)
+	encoder := naming.NewEncoder(naming.DefaultEncoderBudget)
+	later := v1.New(v1.Parts{
+		Core: core, Encoder: encoder, Push: laterRule{}, Pushes: noPushes{}, Members: oneMember{}, Log: discard,
+	})
+	api := New(Parts{
+		Core: core, Encoder: encoder, Admit: ownAddress,
+		ProbeTime: func(registry.ServiceKey, string) (best, worst, normalized int64) { return 1<<63 - 1, 0, 4419 },
+		Load:      func() (cpu, average, memory float64) { return 0.25, 1.5, 0.5 },
+		Members:   oneMember{},
+		Shared:    Shared{List: later.List, Beat: later.Beat, Hello: later.Hello, PushState: later.PushState},
+		Log:       discard,
+	})
+	router, err := httpapi.NewRouter("/nacos", httpapi.Hooks{}, later.Groups(), later.Routes(), api.Routes(), []httpapi.Route{nothing})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := httpapi.New(httpapi.DefaultConfig(), router, discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &testServer{api: api, store: store, core: core, http: server}
+}
+
+// nothing is for benchmarks: what HTTP alone costs.
+var nothing = httpapi.Route{
+	Methods: []string{"GET"}, Path: "/nothing", Resource: httpapi.Open, Action: httpapi.Read,
+	Handler: func(x *httpapi.Exchange) { x.OK() },
+}
+
+// ownAddress admits subscribers that want packets where they ask from.
+func ownAddress(r PacketRequest) PacketVerdict {
+	if r.Port > 65535 || !r.Eligible || !r.Switches.PushEnabled {
+		return PacketVerdict{}
+	}
+	addr, err := netip.ParseAddr(r.ClientIP)
+	if err != nil {
+		return PacketVerdict{}
+	}
+	v := PacketVerdict{Subscribe: true, Target: netip.AddrPortFrom(addr, uint16(r.Port))}
+	if addr != r.Peer {
+		v.Refused = "the address is not its own"
+	}
+	return v
+}
+
+// laterRule is ownAddress for the v1 API.
+type laterRule struct{}
+
+func (laterRule) Judge(r v1.PacketRequest) v1.PacketVerdict {
+	return v1.PacketVerdict(ownAddress(PacketRequest(r)))
+}
+
+type noPushes struct{}
+
+func (noPushes) PushState(int) v1.PushState { return v1.PushState{} }
+func (noPushes) ResetPushState()            {}
+
+type oneMember struct{}
+
+func (oneMember) Self() naming.Member {
+	return naming.Member{Host: "10.0.0.1", Port: 8848, State: naming.MemberUp, Seen: 1700000000000}
+}
+func (m oneMember) Members() []naming.Member { return []naming.Member{m.Self()} }
+
+// instantLog applies what it is given, in the form in which a real log would
+// have kept it.
+type instantLog struct{ machine *naming.Machine }
+
+func (l instantLog) Propose(_ context.Context, c registry.Command) (registry.Result, error) {
+	data, err := registry.EncodeCommand(c)
+	if err != nil {
+		return registry.Result{}, err
+	}
+	applied := l.machine.Apply(data, 0).(naming.Applied)
+	return applied.Result, applied.Err
+}
+
+// sinceStart is the real clock.
+type sinceStart time.Time
+
+func (s sinceStart) Now() registry.Instant {
+	now := time.Now()
+	return registry.Instant{Wall: now.UnixMilli(), Lease: now.Sub(time.Time(s))}
+}
+
+// stopped is a clock that stands still, so that revisions are 1700000000000,
+// 1700000000001 and so on.
+type stopped struct{}
+
+func (stopped) Now() registry.Instant {
+	return registry.Instant{Wall: 1700000000000, Lease: time.Second}
+}
+
+// answer is what a request got.
+type answer struct {
+	status      int
+	contentType string
+	body        string
+}
+
+// get sends a call with everything in the query.
+func (s *testServer) get(t testing.TB, call, params string, headers ...string) answer {
+	t.Helper()
+	return s.send(t, "GET", "/nacos/v1/ns/api/"+call+"?"+params, "", headers...)
+}
+
+func (s *testServer) send(t testing.TB, method, target, body string, headers ...string) answer {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, s.url+target, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("User-Agent", "")
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer{resp.StatusCode, resp.Header.Get("Content-Type"), string(text)}
+}
+
+// ok sends a call that must be answered "ok".
+func (s *testServer) ok(t testing.TB, call, params string) {
+	t.Helper()
+	if got := s.get(t, call, params); got.status != 200 || got.body != "ok" {
+		t.Fatalf("%s?%s: got %d %q, want 200 ok", call, params, got.status, got.body)
+	}
+}
+
+// json sends a call that must be answered with a JSON object.
+func (s *testServer) json(t testing.TB, call, params string, headers ...string) map[string]any {
+	t.Helper()
+	got := s.get(t, call, params, headers...)
+	var object map[string]any
+	if err := json.Unmarshal([]byte(got.body), &object); got.status != 200 || err != nil {
+		t.Fatalf("%s?%s: got %d %q, want a JSON object", call, params, got.status, got.body)
+	}
+	return object
+}
+
+// replay serves one request without a socket.
+func (s *testServer) replay(t testing.TB, method, target, form string) answer {
+	t.Helper()
+	request := fmt.Sprintf("%s /nacos/v1/ns/api/%s HTTP/1.1\r\nHost: a\r\nClient-Version: Nacos-Java-Client:v0.9.0\r\n"+
+		"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: %d\r\n\r\n%s", method, target, len(form), form)
+	got := httpapitest.Replay(s.http, []byte(request), 1)
+	resp, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(got)), nil)
+	if err != nil {
+		t.Fatalf("%s %q: %v in %q", method, target, err, got)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatalf("%s %q: %v in %q", method, target, err, got)
+	}
+	return answer{resp.StatusCode, resp.Header.Get("Content-Type"), string(body)}
+}
+
+// key is a service in the default namespace and group.
+func key(name string) registry.ServiceKey {
+	return registry.ServiceKey{Namespace: registry.DefaultNamespace, Group: registry.DefaultGroup, Name: name}
+}
+
+// find returns an instance as readers see it, nil when it is not there.
+func (s *testServer) find(name, ip string, port int32, cluster string) *registry.Instance {
+	view := s.store.View(key(name))
+	if view == nil {
+		return nil
+	}
+	return view.Find(registry.InstanceKey{IP: ip, Port: port, Cluster: cluster})
+}
+
+func escape(text string) string { return url.QueryEscape(text) }

@@ -1,0 +1,51 @@
+package legacy
+
+import (
+	"github.com/rollcall-registry/rollcall/internal/httpapi"
+	"github.com/rollcall-registry/rollcall/internal/registry"
+)
+
+// pollMillis is the poll period of 0.9, while no operator has set another.
+// Source: Nacos 0.9.0 SwitchDomain.
+const pollMillis = 10_000
+
+// cacheMillis is the poll period that a client of 0.9 is told.
+func (a *API) cacheMillis(s *registry.Switches) int64 {
+	if s.DefaultCacheMillis == a.untouched.DefaultCacheMillis {
+		return pollMillis
+	}
+	return s.DefaultCacheMillis
+}
+
+// maxSubscriber bounds the texts of one subscription, in bytes.
+const maxSubscriber = 8 << 10
+
+// subscribe makes a client that wants packets and may have them a subscriber,
+// whether or not its service is there, and returns the poll period that it is
+// told. One whose address is not its own is told the short one of 1.x.
+func (a *API) subscribe(x *httpapi.Exchange, q *lookup) (int64, error) {
+	s := a.core.Store().Switches()
+	if q.udpPort <= 0 {
+		return a.cacheMillis(s), nil
+	}
+	verdict := a.admit(PacketRequest{
+		ClientIP: q.clientIP, Port: q.udpPort, Peer: x.Client(), Switches: s,
+		Eligible: x.Agent().PushEligible(httpapi.ParsePushVersions(
+			s.PushJavaVersion, s.PushPythonVersion, s.PushCVersion, s.PushGoVersion, s.PushCSharpVersion)),
+	})
+	sub := &registry.Subscriber{
+		SubscriberKey: registry.SubscriberKey{Addr: verdict.Target, Agent: x.UserAgent(), Clusters: q.clusters},
+		Service:       q.key, Protocol: registry.ProtocolUDP, App: q.app, Refused: verdict.Refused,
+	}
+	size := len(q.key.Namespace) + len(q.key.Group) + len(q.key.Name) + len(sub.Agent) + len(q.clusters) + len(q.app)
+	if !verdict.Subscribe || size > maxSubscriber {
+		return a.cacheMillis(s), nil
+	}
+	if err := a.core.Subscribe(x.Context(), cause(x, "srvIPXT"), sub); err != nil {
+		return 0, err
+	}
+	if verdict.Refused != "" {
+		return s.DefaultCacheMillis, nil
+	}
+	return s.DefaultPushCacheMillis, nil
+}
