@@ -108,6 +108,15 @@ func TestDamage(t *testing.T) {
 			edit(t, log(cfg), func([]byte) []byte { return nil })
 		}, "log.db is missing or empty"},
 		{"the log is gone", func(_ *testing.T, cfg Config) { os.Remove(log(cfg)) }, "log.db is missing or empty"},
+		{"the log is empty and there is no snapshot", func(t *testing.T, cfg Config) {
+			edit(t, log(cfg), func([]byte) []byte { return nil })
+			os.RemoveAll(filepath.Join(cfg.Dir, snapshotsName))
+		}, "log.db is missing or empty"},
+		{"the log and the snapshots are gone", func(_ *testing.T, cfg Config) {
+			os.Remove(log(cfg))
+			os.RemoveAll(filepath.Join(cfg.Dir, snapshotsName))
+		}, "log.db is missing or empty"},
+		{"the mark of a completed start is gone", func(_ *testing.T, cfg Config) { os.Remove(filepath.Join(cfg.Dir, begunName)) }, ""},
 		{"the log is something else", func(t *testing.T, cfg Config) {
 			edit(t, log(cfg), func(b []byte) []byte { return bytes.Repeat([]byte("text "), len(b)/5) })
 		}, "log.db is damaged"},

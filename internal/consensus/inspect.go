@@ -27,6 +27,7 @@ func Check(dir string) error {
 
 // findings are what [inspect] saw in a directory that can be used.
 type findings struct {
+	begun   bool           // a start has been completed here: there must be a log
 	newest  snapshotName   // the newest sound snapshot; zero for none
 	damaged []snapshotName // newer ones that are not sound; the log makes up for them
 	log     logFindings
@@ -51,6 +52,8 @@ func inspect(dir string) (f findings, err error) {
 	if f.newest, f.damaged, err = inspectSnapshots(dir); err != nil {
 		return f, err
 	}
+	_, err = os.Stat(filepath.Join(dir, begunName))
+	f.begun = err == nil
 	path := filepath.Join(dir, logName)
 	switch info, err := os.Stat(path); {
 	case errors.Is(err, os.ErrNotExist):
@@ -75,7 +78,7 @@ func (f findings) complete() error {
 	switch {
 	case f.newest.index == 0 && len(f.damaged) > 0:
 		return fmt.Errorf("no snapshot can be read (%s)", f.damaged[0])
-	case f.newest.index > 0 && f.log.term == 0:
+	case f.newest.index > 0 && f.log.term == 0, f.begun && f.empty():
 		return fmt.Errorf("%s is missing or empty", logName)
 	case f.log.first > f.newest.index+1:
 		return fmt.Errorf("the log begins at entry %d and the newest sound snapshot ends at %d", f.log.first, f.newest.index)
@@ -84,6 +87,9 @@ func (f findings) complete() error {
 	}
 	return nil
 }
+
+// empty tells whether nothing was ever stored, or nothing of it is left.
+func (f findings) empty() bool { return f.newest.index == 0 && f.log.last == 0 }
 
 // settle reports what was found and takes damaged snapshots out of the way.
 func (f findings) settle(cfg Config, logger *slog.Logger) error {
@@ -99,7 +105,7 @@ func (f findings) settle(cfg Config, logger *slog.Logger) error {
 	}
 	// A first start that was cut short has left a term but no member, which
 	// the library would wait for in vain. A member of a cluster may have voted.
-	if f.log.exists && f.log.last == 0 && f.newest.index == 0 && cfg.Transport == nil {
+	if f.log.exists && f.empty() && cfg.Transport == nil {
 		path := filepath.Join(cfg.Dir, logName)
 		return store.Explain("remove", path, os.Remove(path))
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"path/filepath"
 	"time"
@@ -67,7 +68,24 @@ func openNode(cfg Config, fsm *machine, disk *diskHealth, logger *slog.Logger) (
 	if err := n.start(cfg, fsm, hlog); err != nil {
 		return nil, errors.Join(err, n.logs.close())
 	}
+	if !found.begun {
+		if err := begin(cfg); err != nil {
+			return nil, errors.Join(err, n.close())
+		}
+	}
 	return n, nil
+}
+
+// begunName is the file that tells of a completed start. Without it, a log that
+// was lost would look like one that has yet to begin.
+const begunName = "begun"
+
+// begin makes that file, with the member's ID for who looks.
+func begin(cfg Config) error {
+	return store.WriteFile(filepath.Join(cfg.Dir, begunName), func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, cfg.ID)
+		return err
+	})
 }
 
 // start gives a new directory its first configuration, one voter, and starts
