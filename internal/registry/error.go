@@ -58,6 +58,11 @@ const (
 	LimitExceeded
 	// MalformedSwitch: Value has not the form that the switch Param reads at all.
 	MalformedSwitch
+	// RefusedName: Param does not pass the check that 2.x and later make of every
+	// call, whatever it is for; Msg is the sentence of that check.
+	RefusedName
+	// InvalidBeatTimes: an instance asks to be given up before its next beat.
+	InvalidBeatTimes
 )
 
 // Error is a refusal that a client may see. Everything else that goes wrong is

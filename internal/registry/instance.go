@@ -76,6 +76,7 @@ const (
 // The life times of an ephemeral instance that asks for none of its own.
 // Source: Nacos Constants.DEFAULT_HEART_BEAT_* and DEFAULT_IP_DELETE_TIMEOUT.
 const (
+	DefaultBeatInterval  = 5 * time.Second
 	DefaultBeatTimeout   = 15 * time.Second
 	DefaultDeleteTimeout = 30 * time.Second
 )
@@ -123,6 +124,14 @@ func preservedMillis(m Metadata, key string) time.Duration {
 		return 0
 	}
 	return time.Duration(min(ms, uint64(maxBeatTime.Milliseconds()))) * time.Millisecond
+}
+
+// BeatInterval returns how often the instance means to beat.
+func (i *Instance) BeatInterval() time.Duration {
+	if i.Beat == nil || i.Beat.Interval == 0 {
+		return DefaultBeatInterval
+	}
+	return i.Beat.Interval
 }
 
 // BeatTimeout returns the silence after which the instance is unhealthy.

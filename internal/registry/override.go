@@ -11,6 +11,9 @@ type Override struct {
 	Enabled  *bool     `json:"enabled,omitempty"`
 	App      *string   `json:"app,omitempty"`
 	Metadata *Metadata `json:"metadata,omitempty"` // replaces the whole map
+	// Extra is laid over the map, entry by entry: 2.x and later merge where 1.x
+	// replaces.
+	Extra *Metadata `json:"extra,omitempty"`
 }
 
 func (o *Override) apply(i *Instance) {
@@ -23,13 +26,20 @@ func (o *Override) apply(i *Instance) {
 	if o.App != nil {
 		i.App = *o.App
 	}
+	if o.Metadata == nil && o.Extra == nil {
+		return
+	}
 	if o.Metadata != nil {
 		i.Metadata = *o.Metadata
-		i.Beat = beatTimesOf(i.Metadata)
 	}
+	if o.Extra != nil {
+		i.Metadata = i.Metadata.With(*o.Extra)
+	}
+	i.Beat = beatTimesOf(i.Metadata)
 }
 
-// Over returns o laid over an earlier override.
+// Over returns o laid over an earlier override. A map that replaces the whole
+// ends what was laid over it before.
 func (o Override) Over(earlier Override) Override {
 	if o.Weight == nil {
 		o.Weight = earlier.Weight
@@ -42,6 +52,9 @@ func (o Override) Over(earlier Override) Override {
 	}
 	if o.Metadata == nil {
 		o.Metadata = earlier.Metadata
+		if o.Extra == nil {
+			o.Extra = earlier.Extra
+		}
 	}
 	return o
 }

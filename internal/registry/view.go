@@ -196,3 +196,21 @@ func (v *View) Find(key InstanceKey) *Instance {
 	}
 	return v.Instances[i]
 }
+
+// At returns the instances of an address and port, in whatever cluster. The slice
+// shares memory with the view.
+func (v *View) At(ip string, port int32) []*Instance {
+	k := InstanceKey{IP: ip, Port: port}.identity()
+	from, _ := slices.BinarySearchFunc(v.Instances, k, func(i *Instance, k InstanceKey) int {
+		return i.Key().identity().compare(k)
+	})
+	to := from
+	for to < len(v.Instances) {
+		at := v.Instances[to].Key().identity()
+		if at.IP != k.IP || at.Port != k.Port {
+			break
+		}
+		to++
+	}
+	return v.Instances[from:to:to]
+}
