@@ -202,6 +202,44 @@ func TestOverrides(t *testing.T) {
 
 // After a restart the durable log brings the override back before its ephemeral
 // instance is there.
+func TestOverrideExtra(t *testing.T) {
+	w := newWorld(t)
+	k := at("10.0.0.1", 80)
+	laid := func(pairs ...string) *Metadata {
+		var i Instance
+		metadata(pairs...)(&i)
+		return &i.Metadata
+	}
+	w.register(httpOwner, k, metadata("own", "1", "both", "1"))
+	over := Override{}
+	for _, tt := range []struct {
+		what string
+		next Override
+		want string
+	}{
+		{"entries over the client's", Override{Extra: laid("both", "2", "x", "1")}, `{"both":"2","own":"1","x":"1"}`},
+		{"other entries instead", Override{Extra: laid("y", "1")}, `{"both":"1","own":"1","y":"1"}`},
+		{"a weight keeps them", Override{Weight: new(2.0)}, `{"both":"1","own":"1","y":"1"}`},
+		{"a whole map ends them", Override{Metadata: laid("z", "1")}, `{"z":"1"}`},
+		{"entries over the whole map", Override{Extra: laid("x", "1")}, `{"x":"1","z":"1"}`},
+		{"life times", Override{Extra: laid(KeyBeatTimeout, "60000")}, `{"preserved.heart.beat.timeout":"60000","z":"1"}`},
+	} {
+		over = tt.next.Over(over)
+		w.must(&SetOverride{Meta: w.meta(), Service: orders(), Entries: []TargetOverride{{k, over}}})
+		if i := w.find(k); i.Metadata.JSON() != tt.want {
+			t.Errorf("%s: metadata %s, want %s", tt.what, i.Metadata.JSON(), tt.want)
+		}
+	}
+	if i := w.find(k); i.BeatTimeout() != time.Minute {
+		t.Errorf("beat timeout %v, want that of the entries", i.BeatTimeout())
+	}
+	w.register(httpOwner, k, metadata("new", "1"))
+	w.must(&SetOverride{Meta: w.meta(), Service: orders(), Entries: []TargetOverride{{k, Override{Extra: laid("x", "1")}}}})
+	if got := w.find(k).Metadata.JSON(); got != `{"new":"1","x":"1"}` {
+		t.Errorf("after a registration: metadata %s, want the new map with the entries", got)
+	}
+}
+
 func TestOverrideBeforeItsInstance(t *testing.T) {
 	w := newWorld(t)
 	w.must(&SetOverride{Meta: w.meta(), Service: orders(), Entries: []TargetOverride{
