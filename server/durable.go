@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -47,10 +48,10 @@ func (d *durableLog) Backup(w io.Writer) (opsv1.BackupInfo, error) {
 	return wireBackup(info), err
 }
 
-// Restore replaces the durable state by a backup.
-func (d *durableLog) Restore(r io.Reader) (opsv1.BackupInfo, error) {
+// Restore replaces the durable state by a backup; sound tells whether that is one.
+func (d *durableLog) Restore(r io.Reader) (made opsv1.BackupInfo, sound bool, err error) {
 	info, err := d.log.Restore(r)
-	return wireBackup(info), err
+	return wireBackup(info), !errors.Is(err, consensus.ErrBadBackup), err
 }
 
 func wireBackup(i consensus.BackupInfo) opsv1.BackupInfo {

@@ -1,6 +1,7 @@
 // Package opsv1 holds the wire types of Rollcall's own operator API,
 // /rollcall/v1: what the server answers and the command line reads. All times
-// are milliseconds since the Unix epoch, all durations milliseconds.
+// are milliseconds since the Unix epoch, all durations milliseconds. Members whose
+// value is empty, zero or false may be left out where their type says so.
 package opsv1
 
 // Error is the body of every answer that is not 2xx.
@@ -85,7 +86,7 @@ type History struct {
 
 // Owner is one party that keeps an instance alive.
 type Owner struct {
-	Kind    string `json:"kind"`
+	Kind    string `json:"kind"` // http, connection or durable
 	Client  string `json:"client,omitempty"`
 	Healthy bool   `json:"healthy"`
 }
@@ -98,14 +99,9 @@ type Override struct {
 	Metadata *map[string]string `json:"metadata,omitempty"`
 }
 
-// Candidate is one instance of a service and what a look-up makes of it.
-type Candidate struct {
+// InstanceState is an instance with what keeps it alive.
+type InstanceState struct {
 	Instance
-	Kept    bool   `json:"kept"`
-	Verdict string `json:"verdict"` // the rule that kept or dropped it
-	// Shown is the health that the asker sees, which the protect threshold may
-	// change.
-	Shown  bool    `json:"shownHealthy"`
 	Owners []Owner `json:"owners"`
 	// SinceBeat is the age of the last beat; absent when no HTTP client owns it.
 	SinceBeat *int64 `json:"sinceBeat,omitempty"`
@@ -114,36 +110,131 @@ type Candidate struct {
 	Override  *Override `json:"override,omitempty"`
 }
 
+// Instances is the answer of GET /rollcall/v1/instances.
+type Instances struct {
+	Service
+	ExpiryHeld bool            `json:"expiryHeld"`
+	Instances  []InstanceState `json:"instances"`
+	Total      int             `json:"total"` // on all pages
+}
+
+// Candidate is one instance of a service and what a look-up makes of it.
+type Candidate struct {
+	InstanceState
+	Kept    bool   `json:"kept"`
+	Verdict string `json:"verdict"` // the rule that kept or dropped it
+	// Shown is the health that the asker sees, which the protect threshold may
+	// change.
+	Shown bool `json:"shownHealthy"`
+}
+
 // Explanation is the answer of GET /rollcall/v1/explain.
 type Explanation struct {
 	Service
-	Exists           bool        `json:"exists"`
-	Disabled         bool        `json:"disabled,omitempty"`
-	ProtectThreshold float32     `json:"protectThreshold"`
-	Healthy          int         `json:"healthy"` // among the candidates
-	Total            int         `json:"total"`
-	Protected        bool        `json:"protected"` // the threshold is reached
-	ExpiryHeld       bool        `json:"expiryHeld"`
-	Revision         int64       `json:"revision"`
-	Candidates       []Candidate `json:"candidates"`
-	// History is the latest of the service, or of the asked instance, newest
-	// first: why somebody is not among the candidates.
-	History []Event `json:"history"`
-	// Subscribers are those of the service.
+	Exists           bool    `json:"exists"`
+	Disabled         bool    `json:"disabled,omitempty"`
+	ProtectThreshold float32 `json:"protectThreshold"`
+	Healthy          int     `json:"healthy"` // among all instances
+	Total            int     `json:"total"`
+	Protected        bool    `json:"protected"` // the threshold is reached
+	ExpiryHeld       bool    `json:"expiryHeld"`
+	Revision         int64   `json:"revision"`
+	// Candidates are the instances of the service, or those with the address that
+	// was asked about. Omitted counts those beyond the limit.
+	Candidates []Candidate `json:"candidates"`
+	Omitted    int         `json:"omitted,omitempty"`
+	// Change is the event that made it so: the removal of an instance that is not
+	// there, otherwise the latest change that look-ups see.
+	Change *Event `json:"change,omitempty"`
+	// History is the latest of the service, or of the instance that was asked
+	// about, newest first. HistoryPartial: not all of what is kept was looked at.
+	History        []Event `json:"history"`
+	HistoryPartial bool    `json:"historyPartial,omitempty"`
+	// Elsewhere names services in which the address, or services of the same name,
+	// are, when they are not here.
+	Elsewhere []Service `json:"elsewhere,omitempty"`
+	// Subscribers are those of the service, and those who were pushed the change
+	// and have left since.
 	Subscribers []Subscriber `json:"subscribers"`
-	// Summary answers the question in a sentence or two.
+	// Summary answers the question in a few sentences.
 	Summary string `json:"summary"`
+}
+
+// Subscription names a subscriber of a service.
+type Subscription struct {
+	Protocol string `json:"protocol"`
+	Address  string `json:"address"`
+	Client   string `json:"client,omitempty"` // the connection
+	Agent    string `json:"agent,omitempty"`  // as the client names itself
+	Clusters string `json:"clusters,omitempty"`
 }
 
 // Subscriber is a client that is told of changes.
 type Subscriber struct {
-	Protocol string `json:"protocol"`
-	Address  string `json:"address"`
-	Client   string `json:"client,omitempty"`
-	Agent    string `json:"agent"`
-	Clusters string `json:"clusters,omitempty"`
+	Subscription
+	// Since is when the subscription began.
+	Since int64 `json:"since,omitempty"`
+	// Gone: it subscribed when the change was pushed, and does no longer.
+	Gone bool `json:"gone,omitempty"`
 	// Refused says why it is never sent to.
 	Refused string `json:"refused,omitempty"`
+	// Acknowledged is the newest revision that it acknowledged, and Failed the
+	// newest that could not be brought to it.
+	Acknowledged int64 `json:"acknowledged,omitempty"`
+	Failed       int64 `json:"failed,omitempty"`
+	// Learned says how it stands with the change of the explanation.
+	Learned Learned `json:"learned"`
+}
+
+// Learned is how far one subscriber is with one change.
+type Learned struct {
+	State LearnedState `json:"state"`
+	// Time is when it acknowledged the change, or when that was given up. Took is
+	// how long after the change an acknowledgement came.
+	Time int64   `json:"time,omitempty"`
+	Took float64 `json:"took,omitempty"`
+	// Problem says why it was not told.
+	Problem string `json:"problem,omitempty"`
+}
+
+// LearnedState says whether a subscriber knows of a change.
+type LearnedState string
+
+// The states of a subscriber with regard to a change.
+const (
+	Acknowledged LearnedState = "acknowledged"
+	Waiting      LearnedState = "waiting" // it was not yet acknowledged
+	Failed       LearnedState = "failed"
+	Later        LearnedState = "subscribed later" // and read it with its look-up
+	NeverPushed  LearnedState = "never pushed to"
+	Unknown      LearnedState = "unknown" // there is no change, or no record of it
+)
+
+// Push is one entry of the history of pushes: how the state of a service came to
+// a subscriber.
+type Push struct {
+	Seq  uint64 `json:"seq"`
+	Time int64  `json:"time"`
+	Kind string `json:"kind"` // acknowledged or push failed
+	Service
+	Revision   int64        `json:"revision"`
+	Subscriber Subscription `json:"subscriber"`
+	// Took is the time since the change that was pushed; absent when the push told
+	// of none, such as the first one after a subscription.
+	Took    float64 `json:"took,omitempty"`
+	Problem string  `json:"problem,omitempty"`
+	// Lost is the number of entries that the disk could not keep, for entries
+	// that stand for a gap.
+	Lost uint64 `json:"lost,omitempty"`
+}
+
+// Pushes is the answer of GET /rollcall/v1/pushes.
+type Pushes struct {
+	Pushes []Push `json:"pushes"`
+	// Next is the cursor of the following page; 0 when there is none.
+	Next uint64 `json:"next,omitempty"`
+	// Damaged entries were met on disk and left out.
+	Damaged int `json:"damaged,omitempty"`
 }
 
 // BackupInfo is the answer of a restore.

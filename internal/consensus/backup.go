@@ -2,6 +2,7 @@ package consensus
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -15,6 +16,10 @@ import (
 // backupKind is what a backup is called in its header. In version 1 the head is
 // a [BackupInfo] and the body is what [FSM].Snapshot wrote.
 var backupKind = store.Kind{Name: "backup", Version: 1}
+
+// ErrBadBackup is wrapped by the errors of [Log.Restore] that are the fault of the
+// backup: nothing has happened then.
+var ErrBadBackup = errors.New("this is no sound backup")
 
 // BackupInfo describes a backup.
 type BackupInfo struct {
@@ -61,9 +66,9 @@ func (l *Log) Restore(r io.Reader) (BackupInfo, error) {
 	}
 	defer os.Remove(spool.Name())
 	defer spool.Close()
-	info, size, err := readBackup(r, spool)
+	info, size, err := readBackup(r, diskWriter{spool})
 	if err != nil {
-		return BackupInfo{}, fmt.Errorf("this is no sound backup: %w", err)
+		return BackupInfo{}, err
 	}
 	if err := l.replace(n, spool, info, size); err != nil {
 		return BackupInfo{}, err
@@ -78,7 +83,7 @@ func (l *Log) replace(n *node, spool *os.File, info BackupInfo, size int64) erro
 		return store.Explain("read", spool.Name(), err)
 	}
 	if err := l.fsm.try(bufio.NewReader(spool)); err != nil {
-		return fmt.Errorf("the state in this backup is not understood: %w", err)
+		return fmt.Errorf("%w: the state in it is not understood: %w", ErrBadBackup, err)
 	}
 	if _, err := spool.Seek(0, io.SeekStart); err != nil {
 		return store.Explain("read", spool.Name(), err)
@@ -91,13 +96,27 @@ func (l *Log) replace(n *node, spool *os.File, info BackupInfo, size int64) erro
 	return nil
 }
 
-// readBackup verifies the backup in r and writes its state to w. It returns
-// the number of bytes of state.
+// readBackup verifies the backup in r and writes its state to w. It returns the
+// number of bytes of state. An error of w is a [*store.DiskError].
 func readBackup(r io.Reader, w io.Writer) (info BackupInfo, size int64, err error) {
 	body, err := store.ReadStream(r, backupKind, &info)
 	if err != nil {
-		return info, 0, err
+		return info, 0, fmt.Errorf("%w: %w", ErrBadBackup, err)
 	}
 	size, err = io.Copy(w, body)
-	return info, size, err
+	if disk, ok := errors.AsType[*store.DiskError](err); ok {
+		return info, size, disk
+	}
+	if err != nil {
+		return info, size, fmt.Errorf("%w: %w", ErrBadBackup, err)
+	}
+	return info, size, nil
+}
+
+// diskWriter tells the errors of a file from those of what is copied to it.
+type diskWriter struct{ f *os.File }
+
+func (w diskWriter) Write(p []byte) (int, error) {
+	n, err := w.f.Write(p)
+	return n, store.Explain("write", w.f.Name(), err)
 }

@@ -2,183 +2,127 @@ package ops
 
 import (
 	"fmt"
-	"strings"
-	"time"
 
 	"github.com/rollcall-registry/rollcall/api/opsv1"
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
-	"github.com/rollcall-registry/rollcall/internal/ledger"
 	"github.com/rollcall-registry/rollcall/internal/registry"
 )
 
-// explainHistory is how many entries of the history an explanation carries.
-const explainHistory = 20
+// question is what an explanation is to answer: what a look-up makes of the
+// instances of a service, or of one of them.
+type question struct {
+	key   registry.ServiceKey
+	query registry.Query
+	one   registry.InstanceKey // empty fields are any
+	limit int                  // of candidates
+}
 
 // explain answers GET /rollcall/v1/explain: service, group, namespace, and of the
-// look-up clusters, healthyOnly, clientIP, api (v1 or v2); ip, port and cluster
-// ask about one instance.
+// look-up clusters, healthyOnly and api (v1, v2, v3 or grpc); ip, port and cluster
+// ask about one instance; limit bounds the candidates.
 func (a *API) explain(x *httpapi.Exchange) {
-	p := x.Params()
-	key := service(p)
-	if key.Name == "" {
-		refuse(x, 400, "service: say which service to explain")
-		return
-	}
-	q, err := lookup(p)
+	q, err := readQuestion(x.Params())
 	if err != nil {
 		refuse(x, 400, err.Error())
 		return
 	}
-	port, err := number(p, "port", 0, 65535)
-	if err != nil {
-		refuse(x, 400, err.Error())
-		return
-	}
-	one := registry.InstanceKey{IP: p.Optional("ip", ""), Port: int32(port), Cluster: p.Optional("cluster", "")}
-	out := a.explanation(key, q, one)
-	page, err := a.cfg.History.Query(x.Context(), ledger.Filter{
-		Namespace: key.Namespace, Group: key.Group, Service: key.Name,
-		IP: one.IP, Port: one.Port, Cluster: one.Cluster, Limit: explainHistory,
-	})
+	out := a.present(&q)
+	past, err := a.recall(x.Context(), &q, &out)
 	if err != nil {
 		a.fail(x, "read the history", err)
 		return
 	}
-	out.History = events(page.Records)
-	out.Summary = summary(&out, one)
-	answer(x, out)
+	out.History, out.HistoryPartial = wireEvents(past.records), past.partial
+	if past.change != nil {
+		change := wireEvent(past.change)
+		out.Change = &change
+	}
+	out.Elsewhere = past.elsewhere
+	if out.Subscribers, err = a.subscribers(x.Context(), q.key, past.change); err != nil {
+		a.fail(x, "read the history of pushes", err)
+		return
+	}
+	out.Summary = summarize(&q, &out)
+	a.answer(x, out)
 }
 
-// lookup reads the look-up to explain.
-func lookup(p *httpapi.Params) (registry.Query, error) {
-	q := registry.Query{ConsumerIP: p.Optional("clientIP", ""), HealthyOnly: p.BoolStrict("healthyOnly", false)}
-	for name := range strings.SplitSeq(p.Optional("clusters", ""), ",") {
-		if name = strings.TrimSpace(name); name != "" {
-			q.Clusters = append(q.Clusters, name)
-		}
+func readQuestion(p *httpapi.Params) (question, error) {
+	q := question{key: service(p)}
+	if q.key.Name == "" {
+		return q, fmt.Errorf("service: say which service to explain")
 	}
+	q.query.Clusters = list(p, "clusters")
 	switch api := p.Optional("api", "v1"); api {
 	case "v1":
 	case "v2", "v3", "grpc":
-		q.Policy = registry.PolicyV2
+		q.query.Policy = registry.PolicyV2
 	default:
 		return q, fmt.Errorf("api: %q is none of v1, v2, v3 and grpc", api)
 	}
-	return q, nil
+	var err error
+	if q.query.HealthyOnly, err = boolean(p, "healthyOnly"); err != nil {
+		return q, err
+	}
+	q.one.IP, q.one.Cluster = p.Optional("ip", ""), p.Optional("cluster", "")
+	if q.one.Port, err = port(p); err != nil {
+		return q, err
+	}
+	_, q.limit, err = window(p, pageLimit, maxPage)
+	return q, err
 }
 
-// explanation says what a look-up makes of each instance. one narrows the
-// candidates to an address when it names one.
-func (a *API) explanation(key registry.ServiceKey, q registry.Query, one registry.InstanceKey) opsv1.Explanation {
+// aboutOne reports whether one instance was asked about.
+func (q *question) aboutOne() bool { return q.one.IP != "" }
+
+// means reports whether the question is about i.
+func (q *question) means(i *registry.Instance) bool {
+	return (q.one.IP == "" || registry.CanonicalIP(i.IP) == registry.CanonicalIP(q.one.IP)) &&
+		(q.one.Port == 0 || i.Port == q.one.Port) && (q.one.Cluster == "" || i.Cluster == q.one.Cluster)
+}
+
+// present says what a look-up makes of each instance now.
+func (a *API) present(q *question) opsv1.Explanation {
 	reader := a.cfg.Naming.Store()
-	out := opsv1.Explanation{Service: wireService(key), Candidates: []opsv1.Candidate{}, Subscribers: []opsv1.Subscriber{}}
-	for _, s := range reader.Subscribers(key) {
-		out.Subscribers = append(out.Subscribers, opsv1.Subscriber{
-			Protocol: string(s.Protocol), Address: s.Addr.String(), Client: string(s.Client),
-			Agent: s.Agent, Clusters: s.Clusters, Refused: s.Refused,
-		})
-	}
-	view := reader.View(key)
+	out := opsv1.Explanation{Service: wireService(q.key), Candidates: []opsv1.Candidate{}}
+	view := reader.View(q.key)
 	if view == nil {
 		return out
 	}
-	standing := map[registry.InstanceKey]registry.Standing{}
-	for _, st := range reader.Standings(key, a.cfg.Naming.Now()) {
-		standing[st.Instance.Key()] = st
-	}
 	out.Exists, out.Disabled = true, view.Info.Disabled
-	out.ProtectThreshold, out.Revision, out.ExpiryHeld = view.Info.ProtectThreshold, view.Revision, reader.Held(key)
-	var all []opsv1.Candidate
-	var shown []*registry.Instance
-	sel := registry.Explain(view, q, func(i *registry.Instance, verdict registry.Verdict) {
-		if !asked(i, one) {
-			return
+	out.ProtectThreshold, out.Revision, out.ExpiryHeld = view.Info.ProtectThreshold, view.Revision, reader.Held(q.key)
+	out.Total, out.Healthy = len(view.Instances), healthy(view.Instances)
+
+	var meant []*registry.Instance
+	var verdicts []registry.Verdict
+	selection := registry.Explain(view, q.query, func(i *registry.Instance, verdict registry.Verdict) {
+		if q.means(i) {
+			meant, verdicts = append(meant, i), append(verdicts, verdict)
 		}
-		shown = append(shown, i)
-		all = append(all, candidate(i, verdict, standing[i.Key()]))
 	})
-	for n, i := range shown {
-		all[n].Shown = sel.Healthy(i)
+	out.Protected = selection.Protected
+	if over := len(meant) - q.limit; over > 0 {
+		out.Omitted, meant = over, meant[:q.limit]
 	}
-	out.Protected, out.Total = sel.Protected, len(view.Instances)
-	for _, i := range view.Instances {
-		if i.Healthy {
-			out.Healthy++
+	standing := a.standings(q.key)
+	for n, i := range meant {
+		c := opsv1.Candidate{
+			InstanceState: wireStanding(&registry.Standing{Instance: i, SinceBeat: -1}),
+			Kept:          verdicts[n] == registry.Kept || verdicts[n] == registry.KeptByThreshold,
+			Verdict:       string(verdicts[n]), Shown: selection.Healthy(i),
 		}
+		if st, ok := standing[i.Key()]; ok { // else it went since the view was made
+			st.Instance = i
+			c.InstanceState = wireStanding(&st)
+		}
+		out.Candidates = append(out.Candidates, c)
 	}
-	out.Candidates = append(out.Candidates, all...)
 	return out
 }
 
-// asked reports whether an explanation that names one instance means i.
-func asked(i *registry.Instance, one registry.InstanceKey) bool {
-	return (one.IP == "" || registry.CanonicalIP(i.IP) == registry.CanonicalIP(one.IP)) &&
-		(one.Port == 0 || i.Port == one.Port) && (one.Cluster == "" || i.Cluster == one.Cluster)
-}
-
-func candidate(i *registry.Instance, verdict registry.Verdict, st registry.Standing) opsv1.Candidate {
-	c := opsv1.Candidate{
-		Instance: wireInstance(i), Verdict: string(verdict), Owners: []opsv1.Owner{},
-		Kept: verdict == registry.Kept || verdict == registry.KeptByThreshold,
+func (a *API) standings(key registry.ServiceKey) map[registry.InstanceKey]registry.Standing {
+	all := map[registry.InstanceKey]registry.Standing{}
+	for _, st := range a.cfg.Naming.Store().Standings(key, a.cfg.Naming.Now()) {
+		all[st.Instance.Key()] = st
 	}
-	for _, o := range st.Owners {
-		c.Owners = append(c.Owners, opsv1.Owner{Kind: o.Kind.String(), Client: string(o.Client), Healthy: o.Healthy})
-	}
-	if len(st.Owners) > 0 && st.SinceBeat >= 0 {
-		c.SinceBeat = new(st.SinceBeat.Milliseconds())
-		c.ExpiresIn = new(max(i.DeleteTimeout()-st.SinceBeat, 0).Milliseconds())
-	}
-	if o := st.Override; o != nil {
-		c.Override = &opsv1.Override{Weight: o.Weight, Enabled: o.Enabled, App: o.App}
-		if o.Metadata != nil {
-			c.Override.Metadata = new(o.Metadata.Map())
-		}
-	}
-	return c
-}
-
-// summary answers the question in a sentence or two.
-func summary(e *opsv1.Explanation, one registry.InstanceKey) string {
-	name := e.Group + registry.GroupSeparator + e.Service.Service
-	what := name
-	if one.IP != "" {
-		what = one.IP
-		if one.Port != 0 {
-			what = fmt.Sprintf("%s:%d", one.IP, one.Port)
-		}
-	}
-	switch {
-	case !e.Exists:
-		return fmt.Sprintf("There is no service %s in namespace %s.%s", name, e.Namespace, lastWord(e.History))
-	case one.IP != "" && len(e.Candidates) == 0:
-		return fmt.Sprintf("%s is not in %s.%s", what, name, lastWord(e.History))
-	case e.Disabled:
-		return name + " is disabled and answers no look-ups."
-	}
-	kept := 0
-	for _, c := range e.Candidates {
-		if c.Kept {
-			kept++
-		}
-	}
-	if one.IP != "" && len(e.Candidates) == 1 {
-		return fmt.Sprintf("%s is in %s: %s.", what, name, e.Candidates[0].Verdict)
-	}
-	text := fmt.Sprintf("A look-up of %s gives %d of %d instances; %d of %d are healthy.", name, kept, len(e.Candidates), e.Healthy, e.Total)
-	if e.Protected {
-		text += fmt.Sprintf(" The protect threshold %g is reached, so all are shown as healthy.", e.ProtectThreshold)
-	}
-	if e.ExpiryHeld {
-		text += " The brake holds the removal of silent instances."
-	}
-	return text
-}
-
-// lastWord tells the newest entry of the history.
-func lastWord(history []opsv1.Event) string {
-	if len(history) == 0 {
-		return " The history has nothing of it."
-	}
-	e := history[0]
-	return fmt.Sprintf(" Last: %s at %s (%s).", e.Kind, time.UnixMilli(e.Time).UTC().Format(time.RFC3339), e.Cause.Text)
+	return all
 }

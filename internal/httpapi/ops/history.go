@@ -2,7 +2,7 @@ package ops
 
 import (
 	"fmt"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,9 +15,15 @@ import (
 // history answers GET /rollcall/v1/history: namespace, group, service, cluster,
 // ip, port, client, kind (a comma list), since and until (RFC 3339, milliseconds
 // since the epoch, or an age such as 15m), order (newest or oldest), limit,
-// cursor.
+// cursor. Without a service and a namespace it is that of all namespaces.
+//
+// A page may be short, or empty, although more follows: next tells.
 func (a *API) history(x *httpapi.Exchange) {
-	f, err := historyFilter(x.Params(), x.Received())
+	p := x.Params()
+	f, err := commonFilter(p, x.Received())
+	if err == nil {
+		err = changeFilter(p, &f)
+	}
 	if err != nil {
 		refuse(x, 400, err.Error())
 		return
@@ -27,27 +33,50 @@ func (a *API) history(x *httpapi.Exchange) {
 		a.fail(x, "read the history", err)
 		return
 	}
-	out := opsv1.History{Events: events(page.Records), Damaged: page.Damaged}
-	if page.Truncated {
-		out.Next = page.Cursor
-	}
-	answer(x, out)
+	a.answer(x, opsv1.History{Events: wireEvents(page.Records), Next: next(&page), Damaged: page.Damaged})
 }
 
-func historyFilter(p *httpapi.Params, now time.Time) (ledger.Filter, error) {
+// pushes answers GET /rollcall/v1/pushes: namespace, group, service, subscriber
+// (address:port), kind, since, until, order, limit, cursor, as history does.
+func (a *API) pushes(x *httpapi.Exchange) {
+	if a.cfg.Pushes == nil {
+		refuse(x, 404, "no history of pushes is kept; the setting history.pushes is off")
+		return
+	}
+	p := x.Params()
+	f, err := commonFilter(p, x.Received())
+	if err == nil {
+		f.Subscriber, err = endpoint(p, "subscriber")
+	}
+	if err == nil {
+		f.Kinds, err = kinds(p, pushKinds())
+	}
+	if err != nil {
+		refuse(x, 400, err.Error())
+		return
+	}
+	page, err := a.cfg.Pushes.Query(x.Context(), f)
+	if err != nil {
+		a.fail(x, "read the history of pushes", err)
+		return
+	}
+	a.answer(x, opsv1.Pushes{Pushes: wirePushes(page.Records), Next: next(&page), Damaged: page.Damaged})
+}
+
+// next returns the cursor of the page that follows, 0 when there is none.
+func next(page *ledger.Page) uint64 {
+	if !page.Truncated {
+		return 0
+	}
+	return page.Cursor
+}
+
+// commonFilter reads what both histories are filtered by.
+func commonFilter(p *httpapi.Params, now time.Time) (ledger.Filter, error) {
 	key := service(p)
-	f := ledger.Filter{
-		Namespace: p.Optional("namespace", ""), Group: key.Group, Service: key.Name,
-		Cluster: p.Optional("cluster", ""), IP: p.Optional("ip", ""),
-		ClientID: registry.ClientID(p.Optional("client", "")),
-	}
-	if f.Namespace == "" && f.Service != "" {
-		f.Namespace = registry.DefaultNamespace
-	}
-	if kinds := p.Optional("kind", ""); kinds != "" {
-		for kind := range strings.SplitSeq(kinds, ",") {
-			f.Kinds = append(f.Kinds, registry.EventKind(strings.TrimSpace(kind)))
-		}
+	f := ledger.Filter{Namespace: p.Optional("namespace", ""), Group: key.Group, Service: key.Name}
+	if f.Service != "" {
+		f.Namespace = key.Namespace
 	}
 	var err error
 	if f.Since, err = instant(p, "since", now); err != nil {
@@ -56,20 +85,27 @@ func historyFilter(p *httpapi.Params, now time.Time) (ledger.Filter, error) {
 	if f.Until, err = instant(p, "until", now); err != nil {
 		return f, err
 	}
-	port, err := number(p, "port", 0, 65535)
-	if err != nil {
-		return f, err
-	}
-	f.Port = int32(port)
 	limit, err := number(p, "limit", 0, ledger.MaxLimit)
 	if err != nil {
 		return f, err
 	}
 	f.Limit = int(limit)
-	return f, historyOrder(p, &f)
+	return f, order(p, &f)
 }
 
-func historyOrder(p *httpapi.Params, f *ledger.Filter) error {
+// changeFilter reads what the history of changes is filtered by besides.
+func changeFilter(p *httpapi.Params, f *ledger.Filter) (err error) {
+	f.Cluster, f.IP = p.Optional("cluster", ""), p.Optional("ip", "")
+	f.ClientID = registry.ClientID(p.Optional("client", ""))
+	if f.Port, err = port(p); err != nil {
+		return err
+	}
+	f.Kinds, err = kinds(p, changeKinds())
+	return err
+}
+
+// order reads order and cursor.
+func order(p *httpapi.Params, f *ledger.Filter) error {
 	cursor, err := number(p, "cursor", 0, 1<<62)
 	if err != nil {
 		return err
@@ -85,81 +121,41 @@ func historyOrder(p *httpapi.Params, f *ledger.Filter) error {
 	return nil
 }
 
-// number reads a whole number; absent is 0.
-func number(p *httpapi.Params, name string, least, most int64) (int64, error) {
-	text := p.Optional(name, "")
-	if text == "" {
-		return 0, nil
+// kinds reads kind: names of events, which may have hyphens in place of blanks.
+func kinds(p *httpapi.Params, known []registry.EventKind) ([]registry.EventKind, error) {
+	var chosen []registry.EventKind
+	for _, name := range list(p, "kind") {
+		kind := registry.EventKind(strings.ReplaceAll(name, "-", " "))
+		if !slices.Contains(known, kind) {
+			return nil, fmt.Errorf("kind: %q is none of %s", name, names(known))
+		}
+		chosen = append(chosen, kind)
 	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < least || n > most {
-		return 0, fmt.Errorf("%s: %q is no whole number from %d to %d", name, text, least, most)
-	}
-	return n, nil
+	return chosen, nil
 }
 
-// instant reads a point in time; absent is the zero time.
-func instant(p *httpapi.Params, name string, now time.Time) (time.Time, error) {
-	text := p.Optional(name, "")
-	if text == "" {
-		return time.Time{}, nil
+func names(kinds []registry.EventKind) string {
+	var out []string
+	for _, k := range kinds {
+		out = append(out, string(k))
 	}
-	if age, err := time.ParseDuration(text); err == nil {
-		return now.Add(-age.Abs()), nil
-	}
-	if ms, err := strconv.ParseInt(text, 10, 64); err == nil {
-		return time.UnixMilli(ms), nil
-	}
-	t, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("%s: %q is no time; write 2006-01-02T15:04:05Z, milliseconds since 1970, or an age such as 15m", name, text)
-	}
-	return t, nil
+	return strings.Join(out, ", ")
 }
 
-func events(records []ledger.Record) []opsv1.Event {
-	out := make([]opsv1.Event, len(records))
-	for i := range records {
-		out[i] = event(&records[i])
+// changeKinds are the kinds of the history of changes.
+func changeKinds() []registry.EventKind {
+	return []registry.EventKind{
+		registry.InstanceRegistered, registry.InstanceUpdated, registry.InstanceRemoved,
+		registry.InstanceHealthy, registry.InstanceUnhealthy, registry.OwnerAdded, registry.OwnerRemoved,
+		registry.OverrideSet, registry.OverrideDropped,
+		registry.ServiceCreated, registry.ServiceUpdated, registry.ServiceRemoved, registry.ClusterUpdated,
+		registry.ExpiryHeld, registry.ExpiryReleased, registry.Subscribed, registry.Unsubscribed,
+		registry.NamespaceCreated, registry.NamespaceUpdated, registry.NamespaceRemoved, registry.SwitchSet,
+		ledger.Started, ledger.Stopped, ledger.Lost,
 	}
-	return out
 }
 
-func event(r *ledger.Record) opsv1.Event {
-	e := &r.Event
-	out := opsv1.Event{
-		Seq: r.Seq, Time: e.At.Wall, Kind: string(e.Kind), Revision: e.Revision,
-		Service: wireService(e.Service), Cause: wireCause(e.Cause), Detail: e.Detail, Lost: r.Count,
-	}
-	if e.Instance != nil {
-		i := wireInstance(e.Instance)
-		out.Instance = &i
-		out.Owner, out.Client = e.Owner.Kind.String(), string(e.Owner.Client)
-	}
-	return out
-}
-
-func wireService(k registry.ServiceKey) opsv1.Service {
-	return opsv1.Service{Namespace: k.Namespace, Group: k.Group, Service: k.Name}
-}
-
-func wireCause(c registry.Cause) opsv1.Cause {
-	out := opsv1.Cause{
-		Text: c.String(), Kind: string(c.Kind), API: c.API, Op: c.Op, Actor: c.Actor, Detail: c.Detail,
-	}
-	if c.From.IsValid() {
-		out.From = c.From.String()
-	}
-	return out
-}
-
-func wireInstance(i *registry.Instance) opsv1.Instance {
-	out := opsv1.Instance{
-		IP: i.IP, Port: i.Port, Cluster: i.Cluster, Weight: i.Weight,
-		Healthy: i.Healthy, Enabled: i.Enabled, Ephemeral: i.Ephemeral,
-	}
-	if i.Metadata != "" {
-		out.Metadata = i.Metadata.Map()
-	}
-	return out
+// pushKinds are the kinds of the history of pushes.
+func pushKinds() []registry.EventKind {
+	return []registry.EventKind{registry.PushAcknowledged, registry.PushFailed, ledger.Lost}
 }

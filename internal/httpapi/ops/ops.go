@@ -1,13 +1,13 @@
 // Package ops is Rollcall's own operator API, /rollcall/v1: lists, the history,
 // explanations, backups; and the health and metrics paths of the server. It is a
-// thin adapter: what it shows comes from naming and the ledger.
+// thin adapter: what it shows comes from naming and the ledger, and every rule
+// that it tells of is applied by [registry.Explain]. An [API] is safe for
+// concurrent use.
 package ops
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 
@@ -15,11 +15,12 @@ import (
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
 	"github.com/rollcall-registry/rollcall/internal/ledger"
 	"github.com/rollcall-registry/rollcall/internal/naming"
-	"github.com/rollcall-registry/rollcall/internal/registry"
 )
 
 // History answers queries of the history.
 type History interface {
+	// Query returns one page, which may be short or empty although more follows:
+	// see [ledger.Page]. It waits while too many queries run, until ctx ends.
 	Query(ctx context.Context, f ledger.Filter) (ledger.Page, error)
 }
 
@@ -27,8 +28,10 @@ type History interface {
 type Durable interface {
 	// Backup writes a checked copy of the durable state.
 	Backup(w io.Writer) (opsv1.BackupInfo, error)
-	// Restore replaces the durable state by a backup, which it checks first.
-	Restore(r io.Reader) (opsv1.BackupInfo, error)
+	// Restore replaces the durable state by a backup, which it reads and checks
+	// first. With an error, sound tells whether the backup was good, so that the
+	// fault is the server's; nothing has changed when it was not.
+	Restore(r io.Reader) (info opsv1.BackupInfo, sound bool, err error)
 	// Export writes the durable state, one JSON object a line.
 	Export(w io.Writer) error
 }
@@ -37,6 +40,8 @@ type Durable interface {
 type Config struct {
 	Naming  *naming.Core
 	History History
+	// Pushes is the history of pushes, nil when none is kept.
+	Pushes  History
 	Durable Durable
 	// Ready returns why the server may not be sent traffic; nil when it may.
 	Ready func() error
@@ -49,10 +54,15 @@ type Config struct {
 type API struct {
 	cfg Config
 	log *slog.Logger
+	// restoring holds a token while a backup is taken in: two at a time would be
+	// of no use, and each takes as much of the disk as the backup is large.
+	restoring chan struct{}
 }
 
 // New returns the API.
-func New(cfg Config) *API { return &API{cfg: cfg, log: cfg.Log.With("component", "ops")} }
+func New(cfg Config) *API {
+	return &API{cfg: cfg, log: cfg.Log.With("component", "ops"), restoring: make(chan struct{}, 1)}
+}
 
 // Resources of this API, for permissions.
 const (
@@ -60,23 +70,30 @@ const (
 	resourceBackup  httpapi.Resource = "rollcall/backup"
 )
 
-// maxBackup is the largest backup that can be sent back over HTTP, in bytes.
+// maxBackup is the largest backup that is taken back, in bytes.
 const maxBackup = 1 << 30
 
 // Routes lists the paths of the API.
 func (a *API) Routes() []httpapi.Route {
-	get, post := []string{"GET"}, []string{"POST"}
+	get := func(path string, resource httpapi.Resource, h httpapi.Handler) httpapi.Route {
+		return httpapi.Route{Methods: []string{"GET"}, Path: path, Resource: resource, Action: httpapi.Read, Handler: h}
+	}
 	return []httpapi.Route{
-		{Methods: get, Path: "/rollcall/v1/services", Resource: httpapi.Naming, Action: httpapi.Read, Handler: a.services},
-		{Methods: get, Path: "/rollcall/v1/history", Resource: resourceHistory, Action: httpapi.Read, Handler: a.history},
-		{Methods: get, Path: "/rollcall/v1/explain", Resource: resourceHistory, Action: httpapi.Read, Handler: a.explain},
-		{Methods: get, Path: "/rollcall/v1/backup", Resource: resourceBackup, Action: httpapi.Read, Handler: a.backup},
-		{Methods: get, Path: "/rollcall/v1/export", Resource: resourceBackup, Action: httpapi.Read, Handler: a.export},
-		{Methods: post, Path: "/rollcall/v1/restore", Resource: resourceBackup, Action: httpapi.Write, Handler: a.restore},
-		{Methods: get, Path: "/livez", Resource: httpapi.Open, Action: httpapi.Read, Handler: a.livez},
-		{Methods: get, Path: "/readyz", Resource: httpapi.Open, Action: httpapi.Read, Handler: a.readyz},
-		{Methods: get, Path: "/metrics", Resource: httpapi.Open, Action: httpapi.Read, Handler: a.metrics},
-		{Methods: get, Path: "/actuator/prometheus", Resource: httpapi.Open, Action: httpapi.Read, Handler: a.metrics},
+		get("/rollcall/v1/services", httpapi.Naming, a.services),
+		get("/rollcall/v1/instances", httpapi.Naming, a.instances),
+		get("/rollcall/v1/history", resourceHistory, a.history),
+		get("/rollcall/v1/pushes", resourceHistory, a.pushes),
+		get("/rollcall/v1/explain", resourceHistory, a.explain),
+		get("/rollcall/v1/backup", resourceBackup, a.backup),
+		get("/rollcall/v1/export", resourceBackup, a.export),
+		{
+			Methods: []string{"POST"}, Path: "/rollcall/v1/restore", Resource: resourceBackup, Action: httpapi.Write,
+			Handler: a.restore, MaxBodyBytes: maxBackup,
+		},
+		get("/livez", httpapi.Open, a.livez),
+		get("/readyz", httpapi.Open, a.readyz),
+		get("/metrics", httpapi.Open, a.metrics),
+		get("/actuator/prometheus", httpapi.Open, a.metrics),
 	}
 }
 
@@ -92,107 +109,11 @@ func (a *API) readyz(x *httpapi.Exchange) {
 }
 
 func (a *API) metrics(x *httpapi.Exchange) {
-	var buf writer
-	contentType, err := a.cfg.Metrics(&buf)
+	var body bytes.Buffer
+	contentType, err := a.cfg.Metrics(&body)
 	if err != nil {
 		a.fail(x, "write metrics", err)
 		return
 	}
-	x.Answer(200, contentType, buf)
-}
-
-func (a *API) backup(x *httpapi.Exchange) {
-	var buf writer
-	if _, err := a.cfg.Durable.Backup(&buf); err != nil {
-		a.fail(x, "backup", err)
-		return
-	}
-	x.Answer(200, "application/octet-stream", buf)
-}
-
-func (a *API) export(x *httpapi.Exchange) {
-	var buf writer
-	if err := a.cfg.Durable.Export(&buf); err != nil {
-		a.fail(x, "export", err)
-		return
-	}
-	x.Answer(200, "application/x-ndjson", buf)
-}
-
-func (a *API) restore(x *httpapi.Exchange) {
-	body := x.Body()
-	if len(body) == 0 {
-		refuse(x, 400, "the body is empty; send what GET /rollcall/v1/backup gave")
-		return
-	}
-	info, err := a.cfg.Durable.Restore(&reader{body})
-	if err != nil {
-		refuse(x, 400, fmt.Sprintf("nothing was restored: %v", err))
-		return
-	}
-	a.log.Warn("durable state restored from a backup", "made", info.Time, "member", info.ID, "client", x.Client().String())
-	answer(x, info)
-}
-
-// writer is a buffer whose bytes become the answer.
-type writer []byte
-
-func (w *writer) Write(p []byte) (int, error) {
-	*w = append(*w, p...)
-	return len(p), nil
-}
-
-type reader struct{ rest []byte }
-
-func (r *reader) Read(p []byte) (int, error) {
-	if len(r.rest) == 0 {
-		return 0, io.EOF
-	}
-	n := copy(p, r.rest)
-	r.rest = r.rest[n:]
-	return n, nil
-}
-
-// answer writes v as JSON.
-func answer(x *httpapi.Exchange, v any) {
-	body, err := json.Marshal(v)
-	if err != nil {
-		refuse(x, 500, "the answer cannot be written as JSON")
-		return
-	}
-	x.JSON(200, body)
-}
-
-// refuse answers with a sentence.
-func refuse(x *httpapi.Exchange, status int, text string) {
-	body, err := json.Marshal(opsv1.Error{Error: text})
-	if err != nil {
-		body = []byte(`{"error":"internal"}`)
-	}
-	x.JSON(status, body)
-}
-
-// fail answers an internal error, whose text stays in the log.
-func (a *API) fail(x *httpapi.Exchange, action string, err error) {
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		refuse(x, 503, action+": the server is stopping, or it took too long; try again")
-		return
-	}
-	a.log.Error("request failed", "action", action, "err", err)
-	refuse(x, 500, action+" failed; the log of the server says why")
-}
-
-// service reads the service that a request names.
-func service(p *httpapi.Params) registry.ServiceKey {
-	name := p.Optional("service", "")
-	group := p.Optional("group", "")
-	if g, n, ok := registry.ParseGrouped(name); ok {
-		group, name = g, n
-	}
-	if group == "" && name != "" {
-		group = registry.DefaultGroup
-	}
-	return registry.ServiceKey{
-		Namespace: registry.NamespaceID(p.Optional("namespace", "")), Group: group, Name: name,
-	}
+	x.Answer(200, contentType, body.Bytes())
 }

@@ -6,45 +6,77 @@ import (
 	"github.com/rollcall-registry/rollcall/internal/registry"
 )
 
-// maxServices is the largest page of services.
-const maxServices = 10_000
+// The sizes of a page of services or instances.
+const (
+	pageLimit = 1000
+	maxPage   = 10_000
+)
 
 // services answers GET /rollcall/v1/services: namespace, group (all when absent),
 // offset, limit.
 func (a *API) services(x *httpapi.Exchange) {
 	p := x.Params()
-	offset, err := number(p, "offset", 0, 1<<31)
+	offset, limit, err := window(p, pageLimit, maxPage)
 	if err != nil {
 		refuse(x, 400, err.Error())
 		return
-	}
-	limit, err := number(p, "limit", 0, maxServices)
-	if err != nil {
-		refuse(x, 400, err.Error())
-		return
-	}
-	if limit == 0 {
-		limit = 1000
 	}
 	reader := a.cfg.Naming.Store()
 	namespace := registry.NamespaceID(p.Optional("namespace", ""))
-	keys, total := reader.Services(namespace, p.Optional("group", ""), int(offset), int(limit))
+	keys, total := reader.Services(namespace, p.Optional("group", ""), offset, limit)
 	out := opsv1.Services{Services: make([]opsv1.ServiceSummary, 0, len(keys)), Total: total}
 	for _, key := range keys {
 		view := reader.View(key)
 		if view == nil {
 			continue // gone since the list was made
 		}
-		s := opsv1.ServiceSummary{
-			Service: wireService(key), Instances: len(view.Instances), Threshold: view.Info.ProtectThreshold,
-			Subscribers: len(reader.Subscribers(key)), Held: reader.Held(key),
-		}
-		for _, i := range view.Instances {
-			if i.Healthy {
-				s.Healthy++
-			}
-		}
-		out.Services = append(out.Services, s)
+		out.Services = append(out.Services, opsv1.ServiceSummary{
+			Service: wireService(key), Instances: len(view.Instances), Healthy: healthy(view.Instances),
+			Subscribers: reader.CountSubscribers(key), Threshold: view.Info.ProtectThreshold, Held: reader.Held(key),
+		})
 	}
-	answer(x, out)
+	a.answer(x, out)
+}
+
+func healthy(instances []*registry.Instance) int {
+	n := 0
+	for _, i := range instances {
+		if i.Healthy {
+			n++
+		}
+	}
+	return n
+}
+
+// instances answers GET /rollcall/v1/instances: service, group, namespace,
+// cluster (all when absent), offset, limit.
+func (a *API) instances(x *httpapi.Exchange) {
+	p := x.Params()
+	key := service(p)
+	if key.Name == "" {
+		refuse(x, 400, "service: say of which service")
+		return
+	}
+	offset, limit, err := window(p, pageLimit, maxPage)
+	if err != nil {
+		refuse(x, 400, err.Error())
+		return
+	}
+	reader := a.cfg.Naming.Store()
+	if reader.View(key) == nil {
+		refuse(x, 404, "there is no service "+key.Grouped()+" in namespace "+key.Namespace)
+		return
+	}
+	out := opsv1.Instances{Service: wireService(key), ExpiryHeld: reader.Held(key), Instances: []opsv1.InstanceState{}}
+	cluster := p.Optional("cluster", "")
+	for _, st := range reader.Standings(key, a.cfg.Naming.Now()) {
+		if cluster != "" && st.Instance.Cluster != cluster {
+			continue
+		}
+		if out.Total >= offset && len(out.Instances) < limit {
+			out.Instances = append(out.Instances, wireStanding(&st))
+		}
+		out.Total++
+	}
+	a.answer(x, out)
 }
