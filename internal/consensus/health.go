@@ -11,7 +11,7 @@ import (
 // write takes milliseconds, on a slow and busy disk a second.
 const hungAfter = 5 * time.Second
 
-// diskHealth holds the outcome of the last write, the beginning of the present
+// diskHealth holds the outcome of the last writes, the beginning of the present
 // one, and the end of waiting for a better one. It is safe for concurrent use.
 type diskHealth struct {
 	err     atomic.Pointer[error]
@@ -28,9 +28,12 @@ func (d *diskHealth) begin() {
 	d.since.Store(&now)
 }
 
+// end records that the write is over, and leaves the outcome of those before.
+func (d *diskHealth) end() { d.since.Store(nil) }
+
 // set records how the write went.
 func (d *diskHealth) set(err error) {
-	d.since.Store(nil)
+	d.end()
 	switch {
 	case err != nil:
 		d.err.Store(&err)

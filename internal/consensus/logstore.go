@@ -191,8 +191,13 @@ func (s *logStore) persist(write func() error) error {
 	for {
 		s.disk.begin()
 		err := store.Explain("write", s.path, write())
+		if err == nil {
+			// A few bytes have found room; whether entries do is not known.
+			s.disk.end()
+			return nil
+		}
 		s.disk.set(err)
-		if err == nil || !s.serving.Load() {
+		if !s.serving.Load() {
 			return err
 		}
 		if !s.disk.wait(retryPersist) {

@@ -113,8 +113,11 @@ func TestPersistWaitsOnlyWhileServing(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil || tries != 3 || s.disk.get() != nil {
-		t.Errorf("while serving: %v after %d tries, health %v", err, tries, s.disk.get())
+	if err != nil || tries != 3 {
+		t.Errorf("while serving: %v after %d tries", err, tries)
+	}
+	if err := s.disk.get(); !errors.Is(err, full) {
+		t.Errorf("Health = %v, want the error until an entry is stored", err)
 	}
 	time.AfterFunc(10*time.Millisecond, s.disk.stop)
 	if err := s.persist(func() error { return full }); err != nil || !errors.Is(s.disk.get(), full) {
