@@ -77,6 +77,8 @@ func refusalOf(err error) *refusal {
 		return &refusal{500, false, "domain is disabled now."}
 	case registry.RegistrationDisabled:
 		return &refusal{500, false, "Adding IP for dom is forbidden now."}
+	case registry.MalformedSwitch: // only a batch can be
+		return &refusal{500, false, "Param 'json' is illegal, it has a switch with a value of the wrong type."}
 	case registry.ServiceNotFound:
 		return &refusal{404, false, "dom not found: " + plain(refused.Value)}
 	default:
