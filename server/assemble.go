@@ -28,6 +28,7 @@ type parts struct {
 	log     *consensus.Log
 	durable *durableLog
 	ledger  *ledger.Ledger
+	pushes  *pushHistory // nil when none is kept
 	keeper  *recovery.Keeper
 	core    *naming.Core
 	members *naming.Alone
@@ -59,7 +60,7 @@ func (s *Server) assemble(dir *store.Dir) (*parts, error) {
 	apis := s.assembleAPIs(p)
 	p.udp = udppush.New(s.cfg.UDP, udppush.Parts{
 		Store: p.store, Clock: p.clock, Payload: apis.v1.Payload, Later: p.pusher.Schedule,
-		Observer: udpObserver{p.metrics},
+		Observer: udpObserver{p.metrics}, History: p.pushes.sink(),
 	}, s.log)
 	p.pusher.Deliver(registry.ProtocolUDP, p.udp)
 	p.gate.Sink = naming.Sinks{p.ledger, p.pusher, p.expirer, p.checker, eventCounter{p.metrics}}
@@ -86,6 +87,11 @@ func (s *Server) assembleStorage(p *parts, dir *store.Dir) error {
 	if p.ledger, err = ledger.New(history, s.log); err != nil {
 		return err
 	}
+	if s.cfg.RecordPushes {
+		if p.pushes, err = newPushHistory(s.cfg.History, dir.Path("pushes"), s.log); err != nil {
+			return err
+		}
+	}
 	p.keeper = recovery.New(s.cfg.Recovery, dir.Path("ephemeral"), p.store, p.ledger, p.clock, s.log)
 	return nil
 }
@@ -105,7 +111,7 @@ func (s *Server) assembleAPIs(p *parts) apis {
 			Ready: s.readiness, Levels: s.levels, Log: s.log,
 		}),
 		ops: ops.New(ops.Config{
-			Naming: p.core, History: p.ledger, Durable: p.durable, Ready: s.readiness,
+			Naming: p.core, History: p.ledger, Pushes: p.pushes.reader(), Durable: p.durable, Ready: s.readiness,
 			Metrics: p.metrics.Write, Log: s.log,
 		}),
 		foreign: foreign.New(foreign.Parts{Core: p.core, Servers: func() []string {

@@ -22,13 +22,16 @@ type Config struct {
 	DataDir    string   `config:"data-dir" value:"directory" help:"Where durable data, the history and the memory of ephemeral instances are kept. It is made when it is not there; one server at a time may use it."`
 	CacheBytes int      `config:"cache" unit:"bytes" help:"How much memory encoded instance lists may take, shared by look-ups and pushes."`
 
-	UDP      udppush.Config
-	HTTP     httpapi.Config  `help:"HTTP connections."`
-	Push     push.Config     `help:"How changes reach subscribers."`
-	Expiry   registry.Config `help:"What happens to instances whose clients fall silent."`
-	Health   health.Config   `help:"Probes of persistent instances, and pauses of the server itself."`
-	Limits   naming.Config   `help:"What clients may store."`
-	History  ledger.Config   `help:"The history of changes."`
+	UDP     udppush.Config
+	HTTP    httpapi.Config  `help:"HTTP connections."`
+	Push    push.Config     `help:"How changes reach subscribers."`
+	Expiry  registry.Config `help:"What happens to instances whose clients fall silent."`
+	Health  health.Config   `help:"Probes of persistent instances, and pauses of the server itself."`
+	Limits  naming.Config   `help:"What clients may store."`
+	History ledger.Config   `help:"The history of changes."`
+
+	RecordPushes bool `config:"history.pushes" help:"Whether the history keeps when each subscriber acknowledged each change, in files of its own that take up to a quarter of history.total besides."`
+
 	Recovery recovery.Config `help:"How ephemeral instances are remembered across a restart."`
 }
 
@@ -46,7 +49,10 @@ func DefaultConfig() Config {
 		Health:     health.DefaultConfig(),
 		Limits:     naming.DefaultConfig(),
 		History:    ledger.DefaultConfig(""),
-		Recovery:   recovery.DefaultConfig(),
+
+		RecordPushes: true,
+
+		Recovery: recovery.DefaultConfig(),
 	}
 }
 

@@ -69,6 +69,10 @@ func (p *parts) exposeStorage() {
 	m.Gauge("history_unwritten", "Entries of the history that wait for the disk.", func() float64 { return float64(p.ledger.Stats().Unwritten) })
 	m.Counter("history_lost_total", "Entries of the history that the disk could not keep.", func() float64 { return float64(p.ledger.Stats().Lost) })
 	m.Counter("history_write_errors_total", "Failed writes of the history.", func() float64 { return float64(p.ledger.Stats().WriteErrors) })
+	if p.pushes != nil {
+		m.Gauge("push_history_disk_bytes", "Size of the files of the history of pushes.", func() float64 { return float64(p.pushes.Stats().DiskBytes) })
+		m.Counter("push_history_lost_total", "Entries of the history of pushes that the disk could not keep.", func() float64 { return float64(p.pushes.Stats().Lost) })
+	}
 	m.Gauge("durable_log_bytes", "Size of the durable log file.", func() float64 { return float64(p.log.Stats().LogBytes) })
 	m.Gauge("durable_log_entries", "Entries in the durable log.", func() float64 { return float64(p.log.Stats().LogEntries) })
 	m.Gauge("durable_snapshot_bytes", "Size of the newest snapshot of durable data.", func() float64 { return float64(p.log.Stats().SnapshotBytes) })

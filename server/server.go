@@ -124,6 +124,9 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	if err := memory.Recall(ctx); err != nil {
 		return err
 	}
+	if err := p.pushes.open(); err != nil {
+		return err
+	}
 	p.gate.Open()
 	if err := s.serve(ctx, crew, p, dir); err != nil {
 		return err
@@ -141,6 +144,9 @@ func (s *Server) serve(ctx context.Context, crew *crew, p *parts, dir *store.Dir
 		return err
 	}
 	addrs := Addrs{UDP: p.udp.Addr()}
+	if p.pushes != nil {
+		crew.start(part{"history of pushes", p.pushes.Run})
+	}
 	for _, part := range []part{
 		{"disk watch", func(ctx context.Context) error { watchDisk(ctx, dir); return nil }},
 		{"history", p.ledger.Run},
