@@ -145,8 +145,8 @@ func TestRestoreRefusesAndChangesNothing(t *testing.T) {
 	before := target.Stats()
 	for _, test := range tests {
 		_, err := target.Restore(bytes.NewReader(test.raw))
-		if err == nil || !strings.Contains(err.Error(), test.says) {
-			t.Errorf("%s: Restore = %v, want %q", test.name, err, test.says)
+		if !errors.Is(err, ErrBadBackup) || !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s: Restore = %v, want ErrBadBackup and %q", test.name, err, test.says)
 		}
 	}
 	if after := target.Stats(); after.Applied != before.Applied || after.Writes != before.Writes || target.state.count("ours") != 1 {

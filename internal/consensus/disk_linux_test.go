@@ -1,9 +1,9 @@
 package consensus
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -88,8 +88,12 @@ func TestFullDisk(t *testing.T) {
 		if r.state.count("first") != 1 {
 			t.Error("reads are not good")
 		}
-		if _, err := r.Backup(io.Discard); err != nil {
+		var backup bytes.Buffer
+		if _, err := r.Backup(&backup); err != nil {
 			t.Errorf("Backup on a full disk: %v", err)
+		}
+		if _, err := r.Restore(&backup); !errors.Is(err, syscall.ENOSPC) || errors.Is(err, ErrBadBackup) {
+			t.Errorf("Restore on a full disk = %v", err)
 		}
 		if err := r.Compact(); err == nil {
 			t.Error("Compact on a full disk succeeds")
