@@ -40,13 +40,15 @@ type Due []DropOverride
 // are applied. It locks one shard at a time.
 func (s *Store) Expire(at Instant) Due {
 	var due Due
+	var sh *shard
+	judge := func(r *record) { s.judge(sh, r, at) }
 	checks := s.Switches().HealthCheckEnabled
 	for i := range s.shards {
-		sh := &s.shards[i]
+		sh = &s.shards[i]
 		sh.mu.Lock()
 		s.releaseBrakes(sh, at)
 		if checks {
-			sh.wheel.advance(at.Lease, func(r *record) { s.judge(sh, r, at) })
+			sh.wheel.advance(at.Lease, judge)
 		}
 		s.cleanEmptied(sh, at)
 		due = sh.lapsedOverrides(due, at, s.cfg.OverrideMemory)
@@ -140,6 +142,9 @@ func (s *Store) brakes(sh *shard, svc *service, at Instant) bool {
 
 // releaseBrakes ends the brakes whose time is over.
 func (s *Store) releaseBrakes(sh *shard, at Instant) {
+	if len(sh.held) == 0 {
+		return
+	}
 	sh.held = slices.DeleteFunc(sh.held, func(svc *service) bool {
 		if at.Lease < svc.brake.until {
 			return false

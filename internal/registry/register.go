@@ -156,18 +156,18 @@ func (svc *service) serial(c *Register) int32 {
 	if had == 0 && (c.remembered || !wantsSerial(c.Instance.Metadata)) {
 		return 0
 	}
-	used := map[int32]bool{}
+	used := make([]bool, len(svc.records)+2) // the smallest unused one is in it
+	taken := had == 0
 	for _, r := range svc.records {
-		used[r.inst.Serial] = true
+		taken = taken || r.inst.Serial == had
+		if n := int(r.inst.Serial); n < len(used) {
+			used[n] = true
+		}
 	}
-	if had > 0 && !used[had] {
+	if !taken {
 		return had
 	}
-	n := int32(1)
-	for used[n] {
-		n++
-	}
-	return n
+	return int32(1 + slices.Index(used[1:], false))
 }
 
 // refresh recomputes what readers see of r, has it judged in time, and tells of

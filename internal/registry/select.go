@@ -134,7 +134,7 @@ func inClusters(v *View, clusters []string) []*Instance {
 	if len(clusters) == 0 {
 		return v.Instances
 	}
-	var list []*Instance
+	list := make([]*Instance, 0, len(v.Instances))
 	listed := make([]uint8, len(v.Clusters))
 	for _, name := range clusters {
 		c, ok := v.clusterIndex(name)

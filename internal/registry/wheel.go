@@ -13,8 +13,9 @@ const (
 // record: when its slot comes up, whoever judges it arms it for where its latest
 // beat puts it. Guarded by the shard's lock.
 type wheel struct {
-	slots [wheelSlots]*record // lists linked through [record.timer]
-	at    int64               // the tick that time has reached; no record waits before it
+	slots   [wheelSlots]*record // lists linked through [record.timer]
+	turning *record             // the list of the slot that is being judged
+	at      int64               // the tick that time has reached; no record waits before it
 }
 
 // timer is a record's place in the wheel. The zero value is in none.
@@ -62,13 +63,13 @@ func (w *wheel) advance(now time.Duration, judge func(*record)) {
 	from := max(w.at, reached-wheelSlots+1)
 	w.at = max(w.at, reached)
 	for tick := from; tick <= reached; tick++ {
-		waiting := w.slots[tick%wheelSlots]
-		w.slots[tick%wheelSlots] = nil
-		if waiting != nil {
-			waiting.timer.prev = &waiting
+		slot := &w.slots[tick%wheelSlots]
+		w.turning, *slot = *slot, nil
+		if w.turning != nil {
+			w.turning.timer.prev = &w.turning
 		}
-		for waiting != nil {
-			r := waiting
+		for w.turning != nil {
+			r := w.turning
 			w.disarm(r)
 			judge(r)
 		}
