@@ -45,6 +45,26 @@ func registration(n, i int) Register {
 	}
 }
 
+// What is done all the time allocates nothing.
+func TestAllocations(t *testing.T) {
+	s, commands := filled(10, 10)
+	c := &commands[7]
+	beat := &Beat{Meta: c.Meta, Service: c.Service, Instance: c.Instance.Key()}
+	now := c.At
+	view := s.View(c.Service)
+	for name, f := range map[string]func(){
+		"beat":           func() { s.Beat(beat) },
+		"register again": func() { _, _ = s.Apply(c) },
+		"view":           func() { s.View(c.Service) },
+		"select":         func() { Select(view, Query{}) },
+		"expire":         func() { now.Lease += tick; s.Expire(now); s.Beat(beat) },
+	} {
+		if n := testing.AllocsPerRun(20, f); n != 0 {
+			t.Errorf("%s allocates %v times", name, n)
+		}
+	}
+}
+
 func BenchmarkRegisterNew(b *testing.B) {
 	commands := make([]Register, 100_000)
 	for n := range commands {
@@ -179,19 +199,26 @@ func BenchmarkExpire(b *testing.B) {
 	}
 }
 
-// BenchmarkMemory reports the live heap of an instance: 100,000 over HTTP, 10 a
-// service, 3 entries of metadata each.
+// BenchmarkMemory reports the live heap of an instance: 100,000 of them, 10 a
+// service, 3 entries of metadata each, which the instances of a service share or
+// not; over HTTP, or through one connection for each.
 func BenchmarkMemory(b *testing.B) {
-	for _, shared := range []bool{true, false} {
-		b.Run(fmt.Sprintf("sharedMetadata=%t", shared), func(b *testing.B) {
+	for _, tt := range []struct {
+		name   string
+		shared bool
+		kind   OwnerKind
+	}{
+		{"http/shared", true, OwnerHTTP}, {"http/own", false, OwnerHTTP}, {"connection/shared", true, OwnerConnection},
+	} {
+		b.Run(tt.name, func(b *testing.B) {
 			for b.Loop() {
-				measureMemory(b, 100_000, shared)
+				measureMemory(b, 100_000, tt.shared, tt.kind)
 			}
 		})
 	}
 }
 
-func measureMemory(b *testing.B, instances int, shared bool) {
+func measureMemory(b *testing.B, instances int, shared bool, kind OwnerKind) {
 	heap := func() uint64 {
 		runtime.GC()
 		runtime.GC()
@@ -204,6 +231,10 @@ func measureMemory(b *testing.B, instances int, shared bool) {
 	empty := heap()
 	for n := range instances {
 		c := registration(n/10, n%10)
+		if c.Owner.Kind = kind; kind == OwnerConnection {
+			c.Owner.Client = ClientID("1795996800000_10.0.0.1_" + strconv.Itoa(n))
+			s.OpenClient(c.Owner.Client)
+		}
 		if !shared {
 			c.Instance.Metadata = c.Instance.Metadata.With(NewMetadata(map[string]string{"version": strconv.Itoa(n)}))
 		}

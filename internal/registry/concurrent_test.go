@@ -31,6 +31,7 @@ func (s *countingSink) Emit(e *Event) {
 		s.registered.Add(1)
 	case InstanceRemoved:
 		s.removed.Add(1)
+	default: // not counted
 	}
 }
 

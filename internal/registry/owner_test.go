@@ -400,6 +400,7 @@ func TestRequestMemoryIsNotKept(t *testing.T) {
 				Instance: Instance{IP: ip, Port: 1, Cluster: text[4], App: text[5]},
 			})
 		}
+		w.must(&Deregister{Meta: w.meta(), Service: orders(), Instance: InstanceKey{IP: text[0], Cluster: text[1]}}) // not there
 		w.must(&Subscribe{Meta: w.meta(), Subscriber: &Subscriber{
 			SubscriberKey: SubscriberKey{Agent: text[0], Clusters: text[1]}, Service: ServiceKey{text[0], text[1], text[2]}, App: text[5],
 		}})
@@ -425,6 +426,9 @@ func (w *world) describe() string {
 	}
 	for _, i := range v.Instances {
 		text += fmt.Sprint(*i)
+	}
+	for i := range w.rec.events {
+		text += eventLine(&w.rec.events[i])
 	}
 	for _, s := range w.Subscribers(orders()) {
 		text += fmt.Sprint(s.SubscriberKey, s.Service, s.App)

@@ -452,6 +452,7 @@ func (w *watcher) Emit(e *Event) {
 		if known := w.services[e.Service][modelKey(e.Instance.Key())]; known != nil {
 			w.services[e.Service][modelKey(e.Instance.Key())] = e.Instance
 		}
+	default: // about no instance
 	}
 }
 
