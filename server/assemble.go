@@ -7,6 +7,7 @@ import (
 	"github.com/rollcall-registry/rollcall/internal/health"
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
 	"github.com/rollcall-registry/rollcall/internal/httpapi/foreign"
+	"github.com/rollcall-registry/rollcall/internal/httpapi/legacy"
 	"github.com/rollcall-registry/rollcall/internal/httpapi/ops"
 	v1 "github.com/rollcall-registry/rollcall/internal/httpapi/v1"
 	"github.com/rollcall-registry/rollcall/internal/ledger"
@@ -101,10 +102,11 @@ type apis struct {
 	v1      *v1.API
 	ops     *ops.API
 	foreign *foreign.API
+	legacy  *legacy.API
 }
 
 func (s *Server) assembleAPIs(p *parts) apis {
-	return apis{
+	a := apis{
 		v1: v1.New(v1.Parts{
 			Core: p.core, Encoder: p.encoder, Push: udpAdmission{p}, Pushes: udpCounter{p},
 			Probes: probeTimer{p.checker}, Machine: machine{metrics.NewMachine()}, Members: p.members,
@@ -122,6 +124,29 @@ func (s *Server) assembleAPIs(p *parts) apis {
 			return addresses
 		}}),
 	}
+	a.legacy = s.assembleLegacy(p, a.v1)
+	return a
+}
+
+// assembleLegacy makes the 0.9 API. Calls that 1.4.8 still has are answered by
+// first, for clients that say they are of 1.0.0 or later.
+func (s *Server) assembleLegacy(p *parts, first *v1.API) *legacy.API {
+	load := machine{metrics.NewMachine()}
+	return legacy.New(legacy.Parts{
+		Core: p.core, Encoder: p.encoder, Members: p.members, Log: s.log,
+		Admit: func(r legacy.PacketRequest) legacy.PacketVerdict {
+			return legacy.PacketVerdict(p.udp.Admission().Judge(udppush.Request(r)))
+		},
+		ProbeTime: func(key registry.ServiceKey, cluster string) (best, worst, normalized int64) {
+			rt := p.checker.RT(key, cluster)
+			return rt.BestMillis, rt.WorstMillis, rt.NormalizedMillis
+		},
+		Load: func() (cpu, average, memory float64) {
+			l := load.Load()
+			return l.CPU, l.Average, l.Memory
+		},
+		Shared: legacy.Shared{List: first.List, Beat: first.Beat, Hello: first.Hello, PushState: first.PushState},
+	})
 }
 
 // assembleHTTP makes the HTTP server over the routes of all front-ends.
@@ -130,7 +155,7 @@ func (s *Server) assembleHTTP(p *parts, a apis) error {
 		p.metrics.Request(route.Path, status, took)
 	}}
 	router, err := httpapi.NewRouter(s.cfg.HTTP.ContextPath, hooks, a.v1.Groups(),
-		a.v1.Routes(), a.ops.Routes(), a.foreign.Routes())
+		a.v1.Routes(), a.legacy.Routes(), a.ops.Routes(), a.foreign.Routes())
 	if err != nil {
 		return err
 	}
