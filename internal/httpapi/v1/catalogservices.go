@@ -69,19 +69,16 @@ func catalogQueryOf(p *httpapi.Params) (catalogQuery, error) {
 
 // searchBy reads the expressions for names. As in 1.4.8 a broken one finds
 // nothing.
-func (q *catalogQuery) searchBy(p *httpapi.Params) error {
-	for param, target := range map[string]**search{"serviceNameParam": &q.service, "groupNameParam": &q.group} {
-		s, err := newSearch(param, p.BoundOptional(param, ""))
-		if isRefusal(err, registry.InvalidArgument) {
-			q.nothing = true
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		*target = s
+func (q *catalogQuery) searchBy(p *httpapi.Params) (err error) {
+	read := func(param string) (*search, error) { return newSearch(param, p.BoundOptional(param, "")) }
+	if q.service, err = read("serviceNameParam"); err == nil {
+		q.group, err = read("groupNameParam")
 	}
-	return nil
+	if isRefusal(err, registry.InvalidArgument) {
+		q.nothing = true
+		return nil
+	}
+	return err
 }
 
 // everything reports whether no service is left out.

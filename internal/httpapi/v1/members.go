@@ -37,7 +37,7 @@ func appendMember(b []byte, m naming.Member) []byte {
 	b = append(b, `,"extendInfo":{"lastRefreshTime":`...)
 	b = strconv.AppendInt(b, m.Seen, 10)
 	b = append(b, `,"raftPort":"`...)
-	b = strconv.AppendInt(b, int64(m.Port-raftPortOffset), 10)
+	b = strconv.AppendInt(b, int64(max(m.Port-raftPortOffset, 0)), 10)
 	b = append(b, `","version":"`+Version+`"},"address":`...)
 	b = registry.AppendJSONString(b, m.Address())
 	b = append(b, `,"failAccessCnt":`...)
