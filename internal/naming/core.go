@@ -66,6 +66,8 @@ type Reader interface {
 	CountSubscribers(registry.ServiceKey) int
 	FindSubscribers(match func(registry.ServiceKey) bool) []*registry.Subscriber
 	Standings(registry.ServiceKey, registry.Instant) []registry.Standing
+	EachHolding(visit func(registry.Holding))
+	ClientHoldings(registry.ClientID) map[registry.ServiceKey][]registry.InstanceKey
 	Override(registry.ServiceKey, registry.InstanceKey) (registry.Override, bool)
 	HasOwner(registry.ServiceKey, registry.InstanceKey, registry.OwnerKind) bool
 	Held(registry.ServiceKey) bool

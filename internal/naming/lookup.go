@@ -46,6 +46,20 @@ func (c *Core) Find(key registry.ServiceKey, instance registry.InstanceKey) (*re
 	return view, nil, registry.Refuse(registry.InstanceNotFound, "ip", instance.IP, "no matched ip found!")
 }
 
+// Locate returns the key of the instance that a call of 2.x or later means. There
+// an address is in one cluster of a service, whatever the call says: when it is
+// not in that one, one that is there with the same address is meant.
+func (c *Core) Locate(key registry.ServiceKey, instance registry.InstanceKey) registry.InstanceKey {
+	view := c.store.View(key)
+	if view == nil || view.Find(instance) != nil {
+		return instance
+	}
+	if at := view.At(instance.IP, instance.Port); len(at) > 0 {
+		return at[0].Key()
+	}
+	return instance
+}
+
 // Subscribe adds a subscriber, or renews one that is there.
 func (c *Core) Subscribe(_ context.Context, cause registry.Cause, s *registry.Subscriber) error {
 	_, err := c.store.Apply(&registry.Subscribe{Meta: c.meta(cause), Subscriber: s})

@@ -21,6 +21,22 @@ type Registration struct {
 	// TakeHealth lets the registration change the health of an instance that its
 	// owner registered before.
 	TakeHealth bool
+	// modern: the rules of 2.x and later count; see [Registration.Modern].
+	modern bool
+}
+
+// Modern returns r by the rules that 2.x and later have for registrations, over
+// HTTP and gRPC: the service gets the kind of its first instance, its name has
+// other characters, life times must fit each other, a small weight stays as it is,
+// health counts every time, and an address has one registration in a service, so
+// that over HTTP one in another cluster goes.
+func (r Registration) Modern() Registration {
+	r.Kind = registry.KindPersistent
+	if r.Instance.Ephemeral {
+		r.Kind = registry.KindEphemeral
+	}
+	r.CheckService, r.TakeHealth, r.modern = registry.CheckServiceV2, true, true
+	return r
 }
 
 func (r *Registration) owner() registry.Owner {
@@ -37,11 +53,36 @@ func (r *Registration) owner() registry.Owner {
 // Register lists an instance, or replaces what its owner registered before. The
 // service and the cluster are made when they are not there.
 func (c *Core) Register(ctx context.Context, cause registry.Cause, r Registration) error {
-	r.Instance.Weight = registry.ClampWeight(r.Instance.Weight)
+	if err := c.checkRegistration(&r); err != nil {
+		return err
+	}
+	if err := c.register(ctx, cause, r); err != nil || !r.modern || r.owner().Kind == registry.OwnerConnection {
+		return err
+	}
+	return c.leaveOthers(ctx, cause, &r)
+}
+
+// checkRegistration checks the fields of the instance itself.
+func (c *Core) checkRegistration(r *Registration) error {
+	if !r.modern {
+		r.Instance.Weight = registry.ClampWeight(r.Instance.Weight)
+		return c.checkInstance(&r.Instance)
+	}
 	if err := c.checkInstance(&r.Instance); err != nil {
 		return err
 	}
-	return c.register(ctx, cause, r)
+	if err := registry.CheckBeatTimes(r.Instance.Metadata); err != nil {
+		return err
+	}
+	return registry.CheckCluster(r.Instance.Cluster)
+}
+
+// leaveOthers drops what the same owner registered of the same address in other
+// clusters of the service.
+func (c *Core) leaveOthers(ctx context.Context, cause registry.Cause, r *Registration) error {
+	return c.deregisterEach(ctx, cause, r.Service, r.Instance.Key(), r.owner().Kind, func(cluster string) bool {
+		return cluster != r.Instance.Cluster
+	})
 }
 
 // register makes the registration without checking the instance's own fields.
@@ -148,6 +189,34 @@ func (c *Core) Deregister(ctx context.Context, cause registry.Cause, key registr
 		return err
 	}
 	return c.forget(ctx, cause, key, instance)
+}
+
+// DeregisterAddress is [Core.Deregister] as 2.x and later have it: an instance is
+// meant by its address, in whatever cluster it is.
+func (c *Core) DeregisterAddress(ctx context.Context, cause registry.Cause, key registry.ServiceKey, ip string, port int32, ephemeral bool) error {
+	kind := registry.OwnerHTTP
+	if !ephemeral {
+		kind = registry.OwnerDurable
+	}
+	return c.deregisterEach(ctx, cause, key, registry.InstanceKey{IP: ip, Port: port}, kind, func(string) bool { return true })
+}
+
+// deregisterEach takes the registrations of a kind of owner away that have an
+// address and are in a cluster for which in is true.
+func (c *Core) deregisterEach(ctx context.Context, cause registry.Cause, key registry.ServiceKey, address registry.InstanceKey, kind registry.OwnerKind, in func(cluster string) bool) error {
+	view := c.store.View(key)
+	if view == nil {
+		return nil
+	}
+	for _, i := range view.At(address.IP, address.Port) {
+		if !in(i.Cluster) || !c.store.HasOwner(key, i.Key(), kind) {
+			continue
+		}
+		if err := c.Deregister(ctx, cause, key, i.Key(), kind != registry.OwnerDurable); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // forget drops the override of an instance that was deregistered by name.

@@ -94,6 +94,34 @@ func (c *Core) SetHealth(_ context.Context, cause registry.Cause, key registry.S
 	return err
 }
 
+// SetPersistentHealth sets the health of a persistent instance by hand as 2.x and
+// later do: only in a cluster without a probe, and never in a service that one of
+// them has made persistent, because they take the change for a registration of an
+// ephemeral instance. An instance that is not there is no error.
+func (c *Core) SetPersistentHealth(_ context.Context, cause registry.Cause, key registry.ServiceKey, instance registry.InstanceKey, healthy bool) error {
+	view := c.store.View(key)
+	var cluster *registry.Cluster
+	if view != nil {
+		cluster = view.Cluster(instance.Cluster)
+	}
+	if cluster == nil || cluster.Checker.Type != registry.CheckNone {
+		return registry.Refuse(registry.HealthChecked, "healthy", key.Grouped(),
+			"health check is still working, service: %s, cluster: %s", key.Grouped(), instance.Cluster)
+	}
+	instance = c.Locate(key, instance)
+	if !c.store.HasOwner(key, instance, registry.OwnerDurable) {
+		return nil
+	}
+	if view.Info.Kind == registry.KindPersistent {
+		return registry.Refuse(registry.KindMismatch, "ephemeral", key.Grouped(),
+			"Current service %s is persistent service, can't register ephemeral instance.", key.Grouped())
+	}
+	_, err := c.store.Apply(&registry.SetHealth{
+		Meta: c.meta(cause), Service: key, Instance: instance, Healthy: healthy, Kind: registry.OwnerDurable,
+	})
+	return err
+}
+
 // CreateNamespace adds a namespace to the list.
 func (c *Core) CreateNamespace(ctx context.Context, cause registry.Cause, n registry.Namespace) error {
 	_, err := c.propose(ctx, &registry.CreateNamespace{Meta: c.meta(cause), Namespace: n})

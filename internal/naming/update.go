@@ -88,6 +88,25 @@ func describe(i *registry.Instance) string {
 		strconv.FormatBool(i.Healthy) + "_" + strconv.FormatBool(i.Marked) + "_" + i.Cluster
 }
 
+// Overlay is the PUT of an instance of 2.x and later: weight and enabled of the
+// registration replace what is shown of the instance, and its metadata is laid
+// over the client's; all as an operator's override, which takes the place of an
+// earlier one. The service must be there, the instance need not.
+func (c *Core) Overlay(ctx context.Context, cause registry.Cause, r Registration) error {
+	if err := c.checkRegistration(&r); err != nil {
+		return err
+	}
+	if c.store.View(r.Service) == nil {
+		return registry.Refuse(registry.ServiceNotFound, "serviceName", r.Service.Grouped(),
+			"service not found, namespace: %s, service: %s", r.Service.Namespace, r.Service.Grouped())
+	}
+	i := &r.Instance
+	return c.setOverrides(ctx, cause, r.Service, registry.TargetOverride{
+		Target:   i.Key(),
+		Override: registry.Override{Weight: &i.Weight, Enabled: &i.Enabled, Extra: &i.Metadata},
+	})
+}
+
 // Patch changes single fields of an instance that is there. Nil fields stay.
 type Patch struct {
 	Service  registry.ServiceKey
@@ -99,7 +118,8 @@ type Patch struct {
 
 // Patch lays p over an instance, or refuses with InstanceNotFound.
 func (c *Core) Patch(ctx context.Context, cause registry.Cause, p Patch) error {
-	if c.instance(p.Service, p.Instance) == nil {
+	i := c.instance(p.Service, p.Instance)
+	if i == nil {
 		return registry.Refuse(registry.InstanceNotFound, "ip", p.Instance.IP, "instance not found")
 	}
 	if w := p.Override.Weight; w != nil {
@@ -110,6 +130,11 @@ func (c *Core) Patch(ctx context.Context, cause registry.Cause, p Patch) error {
 	}
 	if m := p.Override.Metadata; m != nil {
 		if err := c.limits().CheckMetadata(*m); err != nil {
+			return err
+		}
+	}
+	if m := p.Override.Extra; m != nil {
+		if err := c.limits().CheckMetadata(i.Metadata.With(*m)); err != nil {
 			return err
 		}
 	}
@@ -135,6 +160,11 @@ func (c *Core) override(ctx context.Context, cause registry.Cause, key registry.
 			entries[n].Override = e.Override.Over(earlier)
 		}
 	}
+	return c.setOverrides(ctx, cause, key, entries...)
+}
+
+// setOverrides puts entries in the place of the overrides that are stored.
+func (c *Core) setOverrides(ctx context.Context, cause registry.Cause, key registry.ServiceKey, entries ...registry.TargetOverride) error {
 	_, err := c.propose(ctx, &registry.SetOverride{Meta: c.meta(cause), Service: key, Entries: entries})
 	return err
 }
@@ -142,10 +172,15 @@ func (c *Core) override(ctx context.Context, cause registry.Cause, key registry.
 // MetadataOp is how [Core.UpdateMetadata] treats the entries it is given.
 type MetadataOp uint8
 
-// The ways to change metadata: lay entries over it, or drop their keys.
+// The ways to change metadata. 1.x replaces what is shown: entries are laid over
+// it, or their keys dropped. 2.x and later keep the operator's entries apart from
+// the client's: they are laid over those, or taken off again, and what the client
+// registered shows once more.
 const (
 	MergeMetadata MetadataOp = iota
 	RemoveMetadata
+	LayMetadata
+	LiftMetadata
 )
 
 // UpdateMetadata changes the metadata of those instances of a service for which
@@ -161,20 +196,56 @@ func (c *Core) UpdateMetadata(ctx context.Context, cause registry.Cause, key reg
 		if !match(i) {
 			continue
 		}
-		next := i.Metadata.With(m)
-		if op == RemoveMetadata {
-			next = i.Metadata.Without(m)
-		}
-		if err := c.limits().CheckMetadata(next); err != nil {
+		next, err := c.withMetadata(key, i, op, m)
+		if err != nil {
 			return nil, err
 		}
 		touched = append(touched, i)
-		entries = append(entries, registry.TargetOverride{Target: i.Key(), Override: registry.Override{Metadata: &next}})
+		if next != (registry.Override{}) {
+			entries = append(entries, registry.TargetOverride{Target: i.Key(), Override: next})
+		}
 	}
 	if len(entries) == 0 {
-		return nil, nil
+		return touched, nil
 	}
 	return touched, c.override(ctx, cause, key, entries...)
+}
+
+// withMetadata returns what op lays over the override of an instance; nothing
+// when it changes nothing.
+func (c *Core) withMetadata(key registry.ServiceKey, i *registry.Instance, op MetadataOp, m registry.Metadata) (registry.Override, error) {
+	switch op {
+	case MergeMetadata, LayMetadata:
+		next := i.Metadata.With(m)
+		if err := c.limits().CheckMetadata(next); err != nil {
+			return registry.Override{}, err
+		}
+		if op == MergeMetadata {
+			return registry.Override{Metadata: &next}, nil
+		}
+		return registry.Override{Extra: new(c.laid(key, i).With(m))}, nil
+	case RemoveMetadata:
+		return registry.Override{Metadata: new(i.Metadata.Without(m))}, nil
+	case LiftMetadata:
+		earlier, _ := c.store.Override(key, i.Key())
+		lifted := registry.Override{}
+		if earlier.Metadata != nil { // of 1.x: all of it is the operator's
+			lifted.Metadata = new(earlier.Metadata.Without(m))
+		}
+		if earlier.Extra != nil {
+			lifted.Extra = new(earlier.Extra.Without(m))
+		}
+		return lifted, nil
+	}
+	panic("naming: unknown operation on metadata")
+}
+
+// laid returns the entries that are laid over what a client registered.
+func (c *Core) laid(key registry.ServiceKey, i *registry.Instance) registry.Metadata {
+	if earlier, _ := c.store.Override(key, i.Key()); earlier.Extra != nil {
+		return *earlier.Extra
+	}
+	return ""
 }
 
 // instance returns an instance of the present view, nil when it is not there.
