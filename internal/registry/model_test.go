@@ -64,6 +64,10 @@ func newModel(cfg Config) *model {
 
 // modelTimes are the life times that the metadata of the test ask for.
 func modelTimes(m Metadata) (timeout, remove time.Duration) {
+	if m == modelExtra {
+		m = ""
+	}
+	m = Metadata(strings.Replace(string(m), `,"x":"1"}`, "}", 1))
 	for _, v := range metadataChoices() {
 		if v.m == m {
 			return v.timeout, v.remove
@@ -71,6 +75,9 @@ func modelTimes(m Metadata) (timeout, remove time.Duration) {
 	}
 	panic("the model does not know the metadata " + m)
 }
+
+// modelExtra is what the test's overrides lay over metadata: it sorts last.
+const modelExtra Metadata = `{"x":"1"}`
 
 // modelKey is the identity of a key: the test uses two spellings of one address.
 func modelKey(k InstanceKey) InstanceKey {
@@ -129,6 +136,11 @@ func (m *model) shown(key ServiceKey, i *modelInstance) Instance {
 	}
 	if o.Metadata != nil {
 		s.Metadata = *o.Metadata
+	}
+	if o.Extra != nil && s.Metadata == "" {
+		s.Metadata = modelExtra
+	} else if o.Extra != nil {
+		s.Metadata = Metadata(strings.TrimSuffix(string(s.Metadata), "}")) + `,"x":"1"}`
 	}
 	return s
 }

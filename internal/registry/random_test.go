@@ -137,6 +137,9 @@ func (s step) override() Override {
 	if s.Metadata > 0 {
 		o.Metadata = &metadataChoices()[s.Metadata].m
 	}
+	if s.Port == 2 {
+		o.Extra = new(modelExtra)
+	}
 	return o
 }
 
