@@ -44,7 +44,7 @@ func (m *Machine) Snapshot() (func(io.Writer) error, error) { return m.store.Dur
 // state; ephemeral instances stay. The events of that, which nobody is told of
 // while a server starts, name a restore as their cause.
 func (m *Machine) Restore(r io.Reader) (install func(), err error) {
-	snap, err := registry.ReadSnapshot(r)
+	snap, err := ReadSnapshot(r)
 	if err != nil {
 		return nil, err
 	}

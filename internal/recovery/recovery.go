@@ -208,7 +208,7 @@ func decode(r io.Reader) (*snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	snap.instances, err = registry.ReadSnapshot(body)
+	snap.instances, err = naming.ReadSnapshot(body)
 	if err != nil {
 		return nil, err
 	}

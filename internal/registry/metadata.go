@@ -200,6 +200,10 @@ func (m *Metadata) UnmarshalJSON(data []byte) error {
 		*m = ""
 		return nil
 	}
+	if plain, ok := parsePlainMetadata(string(data)); ok {
+		*m = plain
+		return nil
+	}
 	var raw map[string]string
 	if err := json.Unmarshal(data, &raw); err != nil {
 		return err

@@ -214,6 +214,11 @@ func (s *Store) Merge(snap *Snapshot, m Meta) {
 	}
 }
 
+// Append adds the entries of a part that was read on its own.
+func (snap *Snapshot) Append(part *Snapshot) {
+	snap.entries = append(snap.entries, part.entries...)
+}
+
 // Clients returns the connections that own instances in the snapshot.
 func (snap *Snapshot) Clients() []ClientID {
 	seen := map[ClientID]bool{}
