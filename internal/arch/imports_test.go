@@ -40,9 +40,10 @@ var rows = []row{
 	{"internal/metrics", nil, "numbers, whatever they count"},
 	{"internal/arch", nil, "only tests"},
 
-	{"internal/httpapi", []string{"internal/naming", "internal/registry", "internal/auth", "api"}, "a front-end decodes, calls naming and encodes"},
+	{"internal/hosts", []string{"internal/naming", "internal/registry", "api"}, "it shows instances to the front-ends that clients of 2.x call"},
+	{"internal/httpapi", []string{"internal/naming", "internal/registry", "internal/hosts", "internal/auth", "api"}, "a front-end decodes, calls naming and encodes"},
 	{"internal/httpapi/ops", []string{"internal/httpapi", "internal/naming", "internal/registry", "internal/auth", "internal/ledger", "api"}, "the operator's API reads the history besides"},
-	{"internal/grpcapi", []string{"internal/naming", "internal/registry", "internal/auth", "api"}, "a front-end decodes, calls naming and encodes"},
+	{"internal/grpcapi", []string{"internal/naming", "internal/registry", "internal/hosts", "internal/auth", "api"}, "a front-end decodes, calls naming and encodes"},
 	{"internal/udppush", []string{"internal/naming", "internal/registry", "internal/auth", "api"}, "a front-end decodes, calls naming and encodes"},
 	{"internal/console", []string{"internal/naming", "internal/registry", "internal/auth", "api"}, "a front-end decodes, calls naming and encodes"},
 }
