@@ -1,0 +1,121 @@
+package compat
+
+import (
+	"flag"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var (
+	sdks   = flag.String("sdk", "", `drivers to run, by name and separated by commas, or "all"`)
+	binary = flag.String("rollcall", "", "binary to drive; built from this checkout when empty")
+)
+
+// TestSDKs runs each scenario with each SDK, and then all SDKs with one another.
+// One SDK follows the other; the scenarios of one run side by side, for they mostly
+// wait.
+func TestSDKs(t *testing.T) {
+	all := chosen(t)
+	bin := rollcall(t)
+	var benches []*bench
+	for _, d := range all {
+		dir := t.TempDir() // outlives the SDK's own test
+		t.Run(d.name, func(t *testing.T) {
+			if tool := d.missing(); tool != "" {
+				t.Skipf("%s needs %s, which is not installed", d.name, tool)
+			}
+			b := &bench{driver: d, command: d.prepare(t, dir), bin: bin}
+			benches = append(benches, b)
+			for _, s := range scenarios() {
+				t.Run(s.name, func(t *testing.T) {
+					if s.needs != nil && !s.needs(d) {
+						t.Skipf("%s %s", d.name, s.without)
+					}
+					t.Parallel()
+					s.run(t, b)
+				})
+			}
+		})
+	}
+	t.Run("across", func(t *testing.T) {
+		if len(benches) < 2 {
+			t.Skip("there is only one SDK")
+		}
+		across(t, benches)
+	})
+}
+
+// A scenario is one thing that every SDK must live through.
+type scenario struct {
+	name string
+	run  func(*testing.T, *bench)
+	// needs says whether a driver can play it, nil means all can; without says
+	// what the others lack.
+	needs   func(*driver) bool
+	without string
+}
+
+func scenarios() []scenario {
+	return []scenario{
+		{name: "bare", run: bare},
+		{name: "life", run: life},
+		{name: "update", run: update, needs: func(d *driver) bool { return d.updates }, without: "has no call to update an instance"},
+		{name: "beats", run: beats},
+		{name: "changes", run: changes},
+		{name: "large", run: large},
+		{name: "weights", run: weights},
+		{name: "silence", run: silence},
+		{name: "restart", run: restart},
+		{name: "amnesia", run: amnesia},
+	}
+}
+
+// A bench is what a scenario works with.
+type bench struct {
+	driver  *driver
+	command []string
+	bin     string
+}
+
+// client starts the driver's program against a server.
+func (b *bench) client(t *testing.T, s *server, namespace string) *client {
+	t.Helper()
+	return startClient(t, b.driver.name, b.command, s, namespace)
+}
+
+// chosen returns the drivers that -sdk names.
+func chosen(t *testing.T) []*driver {
+	t.Helper()
+	if *sdks == "" {
+		t.Skip("no SDK is asked for: run with -sdk all, or `make compat`")
+	}
+	all := drivers()
+	if *sdks == "all" {
+		return all
+	}
+	var some []*driver
+	for name := range strings.SplitSeq(*sdks, ",") {
+		i := slices.IndexFunc(all, func(d *driver) bool { return d.name == name })
+		if i < 0 {
+			t.Fatalf("-sdk: there is no driver %q", name)
+		}
+		some = append(some, all[i])
+	}
+	return some
+}
+
+// rollcall returns the binary to drive.
+func rollcall(t *testing.T) string {
+	t.Helper()
+	if *binary != "" {
+		return *binary
+	}
+	bin := filepath.Join(t.TempDir(), "rollcall")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "./cmd/rollcall")
+	cmd.Dir = filepath.Join("..", "..")
+	output(t, cmd)
+	return bin
+}
