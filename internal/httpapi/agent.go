@@ -45,11 +45,13 @@ type Agent struct {
 
 // ParseAgent reads an agent from the two headers. User-Agent counts if it is
 // there. Clients of the 0.9 age name themselves in Client-Version only, beside
-// the User-Agent of their runtime ("Java/1.8.0_281"), so Client-Version also
-// counts when User-Agent is such a runtime's. An unreadable version is 0.0.0.
+// the User-Agent of their runtime ("Java/1.8.0_281"), and nacos-naming 1.x for Node
+// sends the bare name as User-Agent; so Client-Version also counts when User-Agent
+// is a runtime's, or when Client-Version is the same name with a version. An
+// unreadable version is 0.0.0.
 func ParseAgent(userAgent, clientVersion string) Agent {
 	text := userAgent
-	if text == "" || clientVersion != "" && runtimeAgent(userAgent) {
+	if text == "" || clientVersion != "" && runtimeAgent(userAgent) || strings.HasPrefix(clientVersion, userAgent+":") {
 		text = clientVersion
 	}
 	for i := range agentPrefixes {

@@ -44,6 +44,9 @@ func TestParseAgent(t *testing.T) {
 		{"Java/1.8.0_281", "Nacos-Java-Client:0.9.0", httpapi.JavaAgent, v{0, 9, 0}, false, true},
 		{"Java/17.0.15", "", httpapi.UnknownAgent, v{}, false, false},
 		{"Go-http-client/1.1", "nacos-go-sdk:v0.9.0", httpapi.GoAgent, v{0, 9, 0}, false, true},
+		// nacos-naming 1.1.2 for Node.
+		{"Nacos-Java-Client", "Nacos-Java-Client:v0.1.0", httpapi.JavaAgent, v{0, 1, 0}, false, true},
+		{"Nacos-Java-Client", "Nacos-Go-Client:v1.0.0", httpapi.JavaAgent, v{}, false, false},
 		{"Nacos-Java-Client:v0.9.0", "", httpapi.JavaAgent, v{0, 9, 0}, false, true},
 		{"Nacos-Java-Client:v0.0.9", "", httpapi.JavaAgent, v{0, 0, 9}, false, false},
 
