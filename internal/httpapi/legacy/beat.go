@@ -1,8 +1,9 @@
 package legacy
 
 import (
-	"encoding/json"
 	"strconv"
+
+	"github.com/tidwall/gjson"
 
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
 	"github.com/rollcall-registry/rollcall/internal/naming"
@@ -11,38 +12,57 @@ import (
 
 // beatBody is what a beat says of its instance.
 type beatBody struct {
-	IP       looseText       `json:"ip"`
-	Port     looseInt        `json:"port"`
-	Cluster  looseText       `json:"cluster"`
-	Weight   looseNumber     `json:"weight"`
-	Metadata json.RawMessage `json:"metadata"`
+	ip, cluster string
+	port        int32
+	weight      float64 // 0 when the beat has none (recorded: api-beat-no-weight)
+	metadata    string  // a JSON object, "" when there is none
 }
 
 // maxBeat bounds a beat, in bytes.
 const maxBeat = 1 << 20
 
 func parseBeat(text string) (beatBody, error) {
+	b := beatBody{cluster: registry.DefaultCluster}
 	if len(text) > maxBeat {
-		return beatBody{}, malformed("beat", "it is larger than 1 MiB")
+		return b, malformed("beat", "it is larger than 1 MiB")
 	}
-	var body *beatBody
-	if err := json.Unmarshal([]byte(text), &body); err != nil || body == nil {
-		return beatBody{}, malformed("beat", "it is no JSON object of a beat")
+	if !readObject(text, b.set) {
+		return b, malformed("beat", "it is no JSON object of a beat")
 	}
-	if body.Cluster == "" {
-		body.Cluster = registry.DefaultCluster
+	return b, nil
+}
+
+func (b *beatBody) set(name string, v gjson.Result) bool {
+	switch name {
+	case "ip":
+		return readText(v, &b.ip)
+	case "port":
+		return readInt(v, &b.port)
+	case "cluster":
+		return readText(v, &b.cluster)
+	case "weight":
+		return readNumber(v, &b.weight)
+	case "metadata":
+		if v.IsObject() {
+			b.metadata = v.Raw
+		}
+		return v.IsObject() || nothing(v)
+	default:
+		return true
 	}
-	return *body, nil
 }
 
 // instance is what the beat registers when its instance is not there.
 func (b *beatBody) instance(app string) (registry.Instance, error) {
-	metadata, err := metadataOf("beat", b.Metadata)
-	return registry.Instance{
-		IP: string(b.IP), Port: int32(b.Port), Cluster: string(b.Cluster), App: app,
-		Weight: float64(b.Weight), Metadata: metadata,
+	i := registry.Instance{
+		IP: b.ip, Port: b.port, Cluster: b.cluster, App: app, Weight: b.weight,
 		Healthy: true, Enabled: true, Ephemeral: true,
-	}, err
+	}
+	var err error
+	if i.Metadata, err = registry.ParseMetadata(b.metadata); err != nil {
+		return i, malformed("beat", "its metadata is no JSON object of texts")
+	}
+	return i, nil
 }
 
 // clientBeat renews an instance, and registers one that is not there. The
@@ -90,7 +110,7 @@ func beatOf(p *httpapi.Params) (key registry.ServiceKey, body beatBody, err erro
 // take renews the instance of a beat. The common beat is one look-up.
 func (a *API) take(x *httpapi.Exchange, key registry.ServiceKey, body *beatBody, app string) (naming.BeatAnswer, error) {
 	by := cause(x, "clientBeat")
-	instance := registry.InstanceKey{IP: string(body.IP), Port: int32(body.Port), Cluster: string(body.Cluster)}
+	instance := registry.InstanceKey{IP: body.ip, Port: body.port, Cluster: body.cluster}
 	answer, err := a.core.Beat(x.Context(), by, key, instance, nil)
 	if answer.Known || err != nil {
 		return answer, err

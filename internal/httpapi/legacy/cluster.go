@@ -1,9 +1,11 @@
 package legacy
 
 import (
-	"encoding/json"
+	"cmp"
 	"math"
 	"slices"
+
+	"github.com/tidwall/gjson"
 
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
 	"github.com/rollcall-registry/rollcall/internal/registry"
@@ -18,7 +20,7 @@ func newCluster(p *httpapi.Params, required ...string) (registry.Cluster, error)
 	c.CheckPort = int32(intOf(p, "defCkport", defaultIPPort))
 	c.DefaultPort = int32(intOf(p, "defIPPort", samePort))
 	var err error
-	if c.Metadata, err = metadataOf("clusterMetadata", []byte(p.Optional("clusterMetadata", ""))); err != nil {
+	if c.Metadata, err = metadataOf(p, "clusterMetadata"); err != nil {
 		return c, err
 	}
 	kind := registry.CheckType(p.Optional("cktype", string(registry.CheckTCP)))
@@ -96,65 +98,77 @@ func checkerOf(p *httpapi.Params, kind registry.CheckType, required []string) (r
 	return c, err
 }
 
-// clusterJSON is a cluster in JSON.
-type clusterJSON struct {
-	Name        looseText       `json:"name"`
-	Checker     checkerJSON     `json:"healthChecker"`
-	DefaultPort looseInt        `json:"defIPPort"`
-	CheckPort   looseInt        `json:"defCkport"`
-	UsePort     looseFlag       `json:"useIPPort4Check"`
-	SiteGroup   looseText       `json:"sitegroup"`
-	Metadata    json.RawMessage `json:"metadata"`
-}
+// clusterJSON reads a cluster in JSON.
+type clusterJSON registry.Cluster
 
-type checkerJSON struct {
-	Type     looseText `json:"type"`
-	Path     looseText `json:"path"`
-	Headers  looseText `json:"headers"`
-	Code     looseInt  `json:"expectedResponseCode"`
-	User     looseText `json:"user"`
-	Password looseText `json:"pwd"`
-	Command  looseText `json:"cmd"`
-}
-
-// UnmarshalJSON implements [json.Unmarshaler] with the defaults of 0.9.
-func (c *clusterJSON) UnmarshalJSON(data []byte) error {
-	type plain clusterJSON // without this method
-	p := plain{
-		Checker:     checkerJSON{Type: looseText(registry.CheckTCP)},
-		DefaultPort: samePort, CheckPort: defaultIPPort, UsePort: true,
+// readCluster reads a cluster, which the named parameter holds.
+func readCluster(param string, v gjson.Result) (registry.Cluster, error) {
+	c := clusterJSON{
+		Checker:     registry.HealthCheck{Type: registry.CheckTCP},
+		DefaultPort: samePort, CheckPort: defaultIPPort, UseInstancePort: true,
 	}
-	err := json.Unmarshal(data, &p)
-	*c = clusterJSON(p)
-	return err
-}
-
-// cluster returns the cluster that came in the named parameter.
-func (c *clusterJSON) cluster(param string) (registry.Cluster, error) {
-	out := registry.Cluster{
-		Name: string(c.Name), CheckPort: int32(c.CheckPort), DefaultPort: int32(c.DefaultPort),
-		UseInstancePort: bool(c.UsePort), SiteGroup: string(c.SiteGroup),
+	if !v.IsObject() || !readFields(v, c.set) {
+		return registry.Cluster{}, malformed(param, "it does not describe clusters in JSON")
 	}
-	var err error
-	if out.Metadata, err = metadataOf(param, c.Metadata); err != nil {
-		return out, err
-	}
-	h := c.Checker
-	switch kind := registry.CheckType(h.Type); kind {
+	out := registry.Cluster(c)
+	h := out.Checker
+	switch h.Type { // only the fields of its type count
 	case registry.CheckHTTP:
-		out.Checker = registry.HealthCheck{Path: string(h.Path), Headers: string(h.Headers), ExpectedCode: int(h.Code)}
-		if h.Code == 0 {
-			out.Checker.ExpectedCode = defaultCode
-		}
-		out.Checker.Type = kind
+		out.Checker = registry.HealthCheck{Type: h.Type, Path: h.Path, Headers: h.Headers, ExpectedCode: cmp.Or(h.ExpectedCode, defaultCode)}
 	case registry.CheckMySQL:
-		out.Checker = registry.HealthCheck{Type: kind, User: string(h.User), Password: string(h.Password), Command: string(h.Command)}
+		out.Checker = registry.HealthCheck{Type: h.Type, User: h.User, Password: h.Password, Command: h.Command}
 	case registry.CheckTCP, registry.CheckNone:
-		out.Checker.Type = kind
+		out.Checker = registry.HealthCheck{Type: h.Type}
 	default:
-		return out, unsupportedCheck(string(kind))
+		return out, unsupportedCheck(string(h.Type))
 	}
 	return out, checkCluster(&out)
+}
+
+func (c *clusterJSON) set(name string, v gjson.Result) bool {
+	switch name {
+	case "name":
+		return readText(v, &c.Name)
+	case "healthChecker":
+		return nothing(v) || v.IsObject() && readFields(v, c.setChecker)
+	case "defIPPort":
+		return readInt(v, &c.DefaultPort)
+	case "defCkport":
+		return readInt(v, &c.CheckPort)
+	case "useIPPort4Check":
+		return readFlag(v, &c.UseInstancePort)
+	case "sitegroup":
+		return readText(v, &c.SiteGroup)
+	case "metadata":
+		return readMetadata(v, &c.Metadata)
+	default:
+		return true
+	}
+}
+
+func (c *clusterJSON) setChecker(name string, v gjson.Result) bool {
+	h := &c.Checker
+	switch name {
+	case "type":
+		return readText(v, (*string)(&h.Type))
+	case "path":
+		return readText(v, &h.Path)
+	case "headers":
+		return readText(v, &h.Headers)
+	case "user":
+		return readText(v, &h.User)
+	case "pwd":
+		return readText(v, &h.Password)
+	case "cmd":
+		return readText(v, &h.Command)
+	case "expectedResponseCode":
+		code := int32(h.ExpectedCode)
+		ok := readInt(v, &code)
+		h.ExpectedCode = int(code)
+		return ok
+	default:
+		return true
+	}
 }
 
 func unsupportedCheck(kind string) error { return illegal("unsupported health check type: %s", kind) }
@@ -164,23 +178,21 @@ const maxClusters = 100
 
 // parseClusters reads the clusters of a new service. Of two with one name the
 // latter counts.
-func parseClusters(text string) ([]registry.Cluster, error) {
-	var items []clusterJSON
-	if err := json.Unmarshal([]byte(text), &items); err != nil {
-		return nil, malformed("clusters", "it is no JSON array of clusters")
+func parseClusters(text string) (list []registry.Cluster, err error) {
+	array := parse(text)
+	if !array.IsArray() {
+		return nil, malformed("clusters", "it does not describe clusters in JSON")
 	}
-	if len(items) > maxClusters {
-		return nil, illegal("Param 'clusters' is illegal, it has %d clusters and may have %d.", len(items), maxClusters)
-	}
-	list := make([]registry.Cluster, 0, len(items))
-	for n := range items {
-		c, err := items[n].cluster("clusters")
-		if err != nil {
-			return nil, err
+	array.ForEach(func(_, item gjson.Result) bool {
+		var c registry.Cluster
+		if len(list) == maxClusters {
+			err = illegal("Param 'clusters' is illegal, it has more than %d clusters.", maxClusters)
+		} else if c, err = readCluster("clusters", item); err == nil {
+			list = append(list, c)
 		}
-		list = append(list, c)
-	}
-	return list, nil
+		return err == nil
+	})
+	return list, err
 }
 
 // addCluster4Dom sets the settings of a cluster, which is made when it is not
@@ -220,9 +232,9 @@ func addedCluster(p *httpapi.Params) (registry.Cluster, error) {
 	if text == "" {
 		return newCluster(p, "cmd", "pwd", "user")
 	}
-	var item *clusterJSON
-	if err := json.Unmarshal([]byte(text), &item); err != nil || item == nil {
+	v := parse(text)
+	if !v.IsObject() {
 		return registry.Cluster{}, illegal("Param 'clusterJson' is illegal, it is no JSON object of a cluster.")
 	}
-	return item.cluster("clusterJson")
+	return readCluster("clusterJson", v)
 }

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
 	"github.com/rollcall-registry/rollcall/internal/registry"
 )
@@ -17,45 +19,51 @@ const maxIPs = 10_000
 // cluster does not say. Source: Nacos naming.core.Cluster.
 const defaultIPPort = 80
 
-// ipJSON is an instance in JSON.
+// ipJSON reads an instance in JSON.
 type ipJSON struct {
-	IP         looseText       `json:"ip"`
-	Port       looseInt        `json:"port"` // 0: the cluster's
-	Weight     looseNumber     `json:"weight"`
-	Valid      looseFlag       `json:"valid"`
-	Healthy    looseFlag       `json:"healthy"` // another name of valid
-	Enabled    looseFlag       `json:"enabled"`
-	Marked     looseFlag       `json:"marked"`
-	Cluster    looseText       `json:"clusterName"`
-	App        looseText       `json:"app"`
-	InstanceID looseText       `json:"instanceId"`
-	Metadata   json.RawMessage `json:"metadata"`
+	registry.Instance
+	id string
 }
 
-// UnmarshalJSON implements [json.Unmarshaler] with the defaults of 0.9.
-func (e *ipJSON) UnmarshalJSON(data []byte) error {
-	type plain ipJSON // without this method
-	p := plain{Weight: 1, Valid: true, Healthy: true, Enabled: true}
-	err := json.Unmarshal(data, &p)
-	*e = ipJSON(p)
-	return err
+func newIP() ipJSON {
+	return ipJSON{Instance: registry.Instance{
+		Cluster: registry.DefaultCluster, Weight: 1, Healthy: true, Enabled: true,
+	}}
 }
 
-func (e *ipJSON) instance() (registry.Instance, error) {
-	i := registry.Instance{
-		IP: string(e.IP), Port: int32(e.Port), Cluster: string(e.Cluster), App: string(e.App),
-		Weight:  float64(e.Weight),
-		Healthy: bool(e.Valid && e.Healthy), Enabled: bool(e.Enabled), Marked: bool(e.Marked),
-		HideID: e.InstanceID == "", // recorded: api-addip-json
+func (e *ipJSON) set(name string, v gjson.Result) bool {
+	switch name {
+	case "ip":
+		return readText(v, &e.IP)
+	case "port":
+		return readInt(v, &e.Port)
+	case "weight":
+		return readNumber(v, &e.Weight)
+	case "valid", "healthy":
+		return readFlag(v, &e.Healthy)
+	case "enabled":
+		return readFlag(v, &e.Enabled)
+	case "marked":
+		return readFlag(v, &e.Marked)
+	case "clusterName":
+		return readText(v, &e.Cluster)
+	case "app":
+		return readText(v, &e.App) && len(e.App) <= maxApp
+	case "instanceId":
+		return readText(v, &e.id)
+	case "metadata":
+		return readMetadata(v, &e.Metadata)
+	default:
+		return true
 	}
-	var err error
-	if i.Metadata, err = metadataOf("ipList", e.Metadata); err != nil {
-		return i, err
-	}
-	if len(i.App) > maxApp {
-		return i, illegal("Param 'ipList' is illegal, an app has %d bytes and may have %d.", len(i.App), maxApp)
-	}
-	return i, nil
+}
+
+// instance returns what was read. 0.9 takes any weight.
+func (e *ipJSON) instance() registry.Instance {
+	i := e.Instance
+	i.Weight = registry.FitWeight(i.Weight)
+	i.HideID = e.id == "" // recorded: api-addip-json
+	return i
 }
 
 // ipListOf reads the instances of a call: with json=true a JSON array, else a list
@@ -72,22 +80,34 @@ func ipListOf(p *httpapi.Params) ([]registry.Instance, error) {
 }
 
 func parseIPArray(text string) ([]registry.Instance, error) {
-	var items []ipJSON
-	if err := json.Unmarshal([]byte(text), &items); err != nil {
-		return nil, malformed("ipList", "it is no JSON array of instances")
+	if text == "null" {
+		return nil, nil
 	}
-	if len(items) > maxIPs {
-		return nil, tooManyIPs()
+	array := parse(text)
+	if !array.IsArray() {
+		return nil, unreadableIPs()
 	}
-	list := make([]registry.Instance, 0, len(items))
-	for n := range items {
-		i, err := items[n].instance()
-		if err != nil {
-			return nil, err
+	var list []registry.Instance
+	var err error
+	array.ForEach(func(_, item gjson.Result) bool {
+		e := newIP()
+		switch {
+		case len(list) == maxIPs:
+			err = tooManyIPs()
+		case !item.IsObject() || !readFields(item, e.set):
+			err = unreadableIPs()
+		default:
+			list = append(list, e.instance())
 		}
-		list = append(list, tidy(i))
-	}
-	return list, nil
+		return err == nil
+	})
+	return list, err
+}
+
+func unreadableIPs() error { return malformed("ipList", "it is no JSON array of instances") }
+
+func tooManyIPs() error {
+	return illegal("Param 'ipList' is illegal, it has more than %d instances.", maxIPs)
 }
 
 func parseIPList(text string) ([]registry.Instance, error) {
@@ -102,23 +122,9 @@ func parseIPList(text string) ([]registry.Instance, error) {
 		if !ok {
 			return nil, illegal("malfomed ip config: %s", item)
 		}
-		list = append(list, tidy(i))
+		list = append(list, i)
 	}
 	return list, nil
-}
-
-func tooManyIPs() error {
-	return illegal("Param 'ipList' is illegal, it has more than %d instances.", maxIPs)
-}
-
-// tidy brings what 0.9 accepts of a listed instance into the form of a
-// registration: it takes any weight, and a blank cluster for the default one.
-func tidy(i registry.Instance) registry.Instance {
-	i.Weight = registry.FitWeight(i.Weight)
-	if i.Cluster == "" {
-		i.Cluster = registry.DefaultCluster
-	}
-	return i
 }
 
 // cutItem cuts the first item off a list with commas. An item that begins as a
@@ -140,40 +146,38 @@ func cutItem(text string) (item, rest string) {
 }
 
 func parseIP(item string) (registry.Instance, bool) {
-	if !strings.HasPrefix(item, "{") {
-		return parseIPText(item)
+	e := newIP()
+	ok := false
+	if strings.HasPrefix(item, "{") {
+		ok = readObject(item, e.set)
+	} else {
+		ok = e.setText(item)
 	}
-	var e ipJSON
-	if json.Unmarshal([]byte(item), &e) != nil {
-		return registry.Instance{}, false
-	}
-	i, err := e.instance()
-	return i, err == nil
+	return e.instance(), ok
 }
 
-// parseIPText reads address[:port][_weight[_valid[_marked]]][_cluster].
-func parseIPText(item string) (registry.Instance, bool) {
+// setText reads address[:port][_weight[_valid[_marked]]][_cluster]. As in 0.9 a
+// weight or a flag that is none is left out.
+func (e *ipJSON) setText(item string) (ok bool) {
 	parts := strings.Split(strings.TrimRight(strings.TrimSpace(item), "_"), "_")
-	i := registry.Instance{Weight: 1, Healthy: true, Enabled: true, HideID: true}
-	var ok bool
-	if i.IP, i.Port, ok = splitAddress(parts[0]); !ok || registry.CheckIP(i.IP) != nil {
-		return i, false
+	if e.IP, e.Port, ok = splitAddress(parts[0]); !ok || registry.CheckIP(e.IP) != nil {
+		return false
 	}
 	if len(parts) > 1 {
 		if w, ok := httpapi.ParseJavaDouble(parts[1]); ok && !math.IsNaN(w) {
-			i.Weight = w
+			e.Weight = w
 		}
 	}
 	if len(parts) > 2 {
-		setFlag(&i.Healthy, parts[2])
+		setFlag(&e.Healthy, parts[2])
 		if last := parts[len(parts)-1]; last != "true" && last != "false" {
-			i.Cluster = last
+			e.Cluster = last
 		}
 	}
 	if len(parts) > 3 {
-		setFlag(&i.Marked, parts[3])
+		setFlag(&e.Marked, parts[3])
 	}
-	return i, true
+	return true
 }
 
 func setFlag(flag *bool, text string) {

@@ -3,10 +3,11 @@ package legacy
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/tidwall/gjson"
 
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
 	"github.com/rollcall-registry/rollcall/internal/registry"
@@ -34,104 +35,120 @@ func appendStrings(b []byte, list []string) []byte {
 	return append(b, ']')
 }
 
-// The types below read JSON with the tolerance of the decoder that 0.9 uses:
-// numbers and flags may be texts, texts may be numbers, and null is nothing.
+// The functions below read JSON with the tolerance of the decoder that 0.9 uses:
+// numbers and flags may be texts, texts may be numbers, null and empty texts leave
+// a field as it is, unknown fields are left out, and the last of equal fields
+// counts. What they return is memory of the text that they read.
 
-var errNotScalar = errors.New("not a value of the wanted type")
-
-// isNull reports whether a JSON value means that the field is not there.
-func isNull(data []byte) bool {
-	return string(data) == "null" || string(data) == `""`
+// readObject gives set each field of a JSON object, and reports whether the text is
+// one and set took all.
+func readObject(text string, set func(name string, v gjson.Result) bool) bool {
+	object := parse(text)
+	return object.IsObject() && readFields(object, set)
 }
 
-// scalar returns the text of a JSON string, number or boolean.
-func scalar(data []byte) (string, error) {
-	switch data[0] {
-	case '"':
-		var text string
-		err := json.Unmarshal(data, &text)
-		return strings.TrimSpace(text), err
-	case '{', '[':
-		return "", errNotScalar
-	default:
-		return string(data), nil
+// maxBrackets is the number of brackets from which on the slower check is used,
+// whose memory does not grow with the depth of the JSON.
+const maxBrackets = 1 << 10
+
+// parse returns the value of a JSON text, the zero value if it is none.
+func parse(text string) gjson.Result {
+	valid := false
+	if strings.Count(text, "{")+strings.Count(text, "[") > maxBrackets {
+		valid = json.Valid([]byte(text))
+	} else {
+		valid = gjson.Valid(text)
 	}
+	if !valid {
+		return gjson.Result{}
+	}
+	return gjson.Parse(text)
 }
 
-type looseText string
-
-func (t *looseText) UnmarshalJSON(data []byte) error {
-	if isNull(data) {
-		return nil
-	}
-	text, err := scalar(data)
-	*t = looseText(text)
-	return err
+func readFields(object gjson.Result, set func(name string, v gjson.Result) bool) bool {
+	ok := true
+	object.ForEach(func(name, value gjson.Result) bool {
+		ok = set(name.Str, value)
+		return ok
+	})
+	return ok
 }
 
-type looseNumber float64
+// nothing reports whether a value means that its field is not there.
+func nothing(v gjson.Result) bool {
+	return v.Type == gjson.Null || v.Type == gjson.String && strings.TrimSpace(v.Str) == ""
+}
 
-func (n *looseNumber) UnmarshalJSON(data []byte) error {
-	if isNull(data) {
-		return nil
+func readText(v gjson.Result, field *string) bool {
+	if v.Type == gjson.JSON {
+		return false
 	}
-	text, err := scalar(data)
-	if err != nil {
-		return err
+	if !nothing(v) {
+		*field = strings.TrimSpace(v.String())
 	}
-	f, ok := httpapi.ParseJavaDouble(text)
+	return true
+}
+
+// readNumber takes no NaN and no infinity.
+func readNumber(v gjson.Result, field *float64) bool {
+	f, ok := v.Num, v.Type == gjson.Number
+	switch {
+	case nothing(v):
+		return true
+	case v.Type == gjson.String:
+		f, ok = httpapi.ParseJavaDouble(v.Str)
+	}
 	if !ok || math.IsNaN(f) || math.IsInf(f, 0) {
-		return errNotScalar
+		return false
 	}
-	*n = looseNumber(f)
-	return nil
+	*field = f
+	return true
 }
 
-// looseInt loses a fraction.
-type looseInt int32
-
-func (n *looseInt) UnmarshalJSON(data []byte) error {
-	var f looseNumber
-	if err := f.UnmarshalJSON(data); err != nil {
-		return err
+// readInt loses a fraction.
+func readInt(v gjson.Result, field *int32) bool {
+	f := float64(*field)
+	if !readNumber(v, &f) {
+		return false
 	}
-	whole := math.Trunc(float64(f))
-	if whole < math.MinInt32 || whole > math.MaxInt32 {
-		return errNotScalar
-	}
-	*n = looseInt(whole)
-	return nil
+	f = math.Trunc(f)
+	*field = int32(f)
+	return f >= math.MinInt32 && f <= math.MaxInt32
 }
 
-type looseFlag bool
-
-func (f *looseFlag) UnmarshalJSON(data []byte) error {
-	if isNull(data) {
-		return nil
+func readFlag(v gjson.Result, field *bool) bool {
+	if nothing(v) {
+		return true
 	}
-	text, err := scalar(data)
-	if err != nil {
-		return err
-	}
-	switch strings.ToLower(text) {
+	switch strings.ToLower(strings.TrimSpace(v.String())) {
 	case "true", "1":
-		*f = true
+		*field = true
 	case "false", "0":
-		*f = false
+		*field = false
 	default:
-		return errNotScalar
+		return false
 	}
-	return nil
+	return true
 }
 
-// metadataOf reads a JSON object of scalars, "" when the field is not there.
-func metadataOf(param string, raw json.RawMessage) (registry.Metadata, error) {
-	if len(raw) == 0 || isNull(raw) {
+// readMetadata takes an object of scalars. What it keeps is memory of its own.
+func readMetadata(v gjson.Result, field *registry.Metadata) bool {
+	if nothing(v) {
+		return true
+	}
+	m, err := registry.ParseMetadata(v.Raw)
+	*field = m
+	return v.IsObject() && err == nil
+}
+
+// metadataOf reads the parameter that holds metadata as a JSON object; "" is none.
+func metadataOf(p *httpapi.Params, param string) (m registry.Metadata, err error) {
+	text := p.Optional(param, "")
+	if text == "" {
 		return "", nil
 	}
-	m, err := registry.ParseMetadata(string(raw))
-	if raw[0] != '{' || err != nil {
-		return "", malformed(param, "its metadata is no JSON object of texts")
+	if v := parse(text); !v.IsObject() || !readMetadata(v, &m) {
+		return "", malformed(param, "it is no JSON object of texts")
 	}
 	return m, nil
 }

@@ -94,7 +94,7 @@ func domSettingsOf(p *httpapi.Params) (s domSettings, err error) {
 	if err := setLegacy(&s.info, legacy); err != nil {
 		return s, err
 	}
-	if s.info.Metadata, err = metadataOf("serviceMetadata", []byte(p.Optional("serviceMetadata", ""))); err != nil {
+	if s.info.Metadata, err = metadataOf(p, "serviceMetadata"); err != nil {
 		return s, err
 	}
 	if p.Optional("envAndSites", "") != "" && p.Optional("disabledSites", "") != "" {

@@ -58,7 +58,7 @@ func newTestAPI(t testing.TB, clock naming.Clock) *testServer {
 		Shared:    Shared{List: later.List, Beat: later.Beat, Hello: later.Hello, PushState: later.PushState},
 		Log:       discard,
 	})
-	router, err := httpapi.NewRouter("/nacos", httpapi.Hooks{}, later.Groups(), later.Routes(), api.Routes(), []httpapi.Route{nothing})
+	router, err := httpapi.NewRouter("/nacos", httpapi.Hooks{}, later.Groups(), later.Routes(), api.Routes(), []httpapi.Route{idle})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,8 +69,8 @@ func newTestAPI(t testing.TB, clock naming.Clock) *testServer {
 	return &testServer{api: api, store: store, core: core, http: server}
 }
 
-// nothing is for benchmarks: what HTTP alone costs.
-var nothing = httpapi.Route{
+// idle is for benchmarks: what HTTP alone costs.
+var idle = httpapi.Route{
 	Methods: []string{"GET"}, Path: "/nothing", Resource: httpapi.Open, Action: httpapi.Read,
 	Handler: func(x *httpapi.Exchange) { x.OK() },
 }
