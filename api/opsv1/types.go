@@ -21,6 +21,19 @@ type Instance struct {
 	Metadata  map[string]string `json:"metadata,omitempty"`
 }
 
+// ChangedInstance is an instance in the history. Removals and changes of health
+// have neither weight, enabled nor metadata.
+type ChangedInstance struct {
+	IP        string            `json:"ip"`
+	Port      int32             `json:"port"`
+	Cluster   string            `json:"cluster"`
+	Healthy   bool              `json:"healthy"`
+	Ephemeral bool              `json:"ephemeral"`
+	Weight    *float64          `json:"weight,omitempty"`
+	Enabled   *bool             `json:"enabled,omitempty"`
+	Metadata  map[string]string `json:"metadata,omitempty"`
+}
+
 // Service names a service.
 type Service struct {
 	Namespace string `json:"namespace"`
@@ -61,9 +74,8 @@ type Event struct {
 	Time int64  `json:"time"`
 	Kind string `json:"kind"`
 	Service
-	// Instance is the state after the change. Removals and changes of health
-	// carry its identity and health alone.
-	Instance *Instance `json:"instance,omitempty"`
+	// Instance is the state after the change.
+	Instance *ChangedInstance `json:"instance,omitempty"`
 	// Owner is whose registration changed: http, connection or durable.
 	Owner    string `json:"owner,omitempty"`
 	Client   string `json:"client,omitempty"` // the connection, for that owner

@@ -55,6 +55,9 @@ func (a *API) pushes(x *httpapi.Exchange) {
 		refuse(x, 400, err.Error())
 		return
 	}
+	if len(f.Kinds) == 0 {
+		f.Kinds = pushKinds() // not when that history itself started and stopped
+	}
 	page, err := a.cfg.Pushes.Query(x.Context(), f)
 	if err != nil {
 		a.fail(x, "read the history of pushes", err)

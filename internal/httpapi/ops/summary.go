@@ -24,10 +24,9 @@ func summarize(q *question, e *opsv1.Explanation) string {
 		s.departure(e)
 	case q.aboutOne():
 		s.members(q, e)
-		s.change("", e.Change)
 	default:
 		s.service(q, e)
-		s.change("The latest change: ", e.Change)
+		s.latest("The latest change: ", e.Change)
 	}
 	s.learned(e)
 	s.elsewhere(q, e)
@@ -58,7 +57,7 @@ func hostPort(ip string, port int32) string {
 func (s *sentences) departure(e *opsv1.Explanation) {
 	switch {
 	case e.Change != nil:
-		s.change("", e.Change)
+		s.change("It", e.Change)
 		if k := e.Change.Kind; k == string(registry.InstanceRegistered) || k == string(registry.ServiceCreated) {
 			s.add("The history does not tell how it went.")
 		}
@@ -80,6 +79,11 @@ func (s *sentences) members(q *question, e *opsv1.Explanation) {
 			what += " of cluster " + c.Cluster
 		}
 		s.add("%s is in %s, and a look-up has it so: %s.", what, q.key.Grouped(), c.Verdict)
+	}
+	if len(e.Candidates) == 1 {
+		s.change("It", e.Change)
+	} else {
+		s.latest("The latest change: ", e.Change)
 	}
 }
 
@@ -108,8 +112,8 @@ func (s *sentences) service(q *question, e *opsv1.Explanation) {
 	}
 }
 
-// change tells of an event, which may be nil.
-func (s *sentences) change(before string, e *opsv1.Event) {
+// latest tells of an event, which may be nil, and what it is about.
+func (s *sentences) latest(before string, e *opsv1.Event) {
 	if e == nil {
 		return
 	}
@@ -117,7 +121,14 @@ func (s *sentences) change(before string, e *opsv1.Event) {
 	if e.Instance != nil {
 		what = hostPort(e.Instance.IP, e.Instance.Port)
 	}
-	s.add("%s%s %s at %s (%s).", before, what, happened(e.Kind), stamp(e.Time), e.Cause.Text)
+	s.change(before+what, e)
+}
+
+// change tells of an event, which may be nil.
+func (s *sentences) change(what string, e *opsv1.Event) {
+	if e != nil {
+		s.add("%s %s at %s (%s).", what, happened(e.Kind), stamp(e.Time), e.Cause.Text)
+	}
 }
 
 // happened says in the past tense what an event is.
@@ -149,13 +160,14 @@ func (s *sentences) learned(e *opsv1.Explanation) {
 		refusal = cmp.Or(refusal, sub.Refused)
 		slowest = max(slowest, sub.Learned.Took)
 	}
-	if pushed := count[opsv1.Acknowledged] + count[opsv1.Waiting] + count[opsv1.Failed]; pushed > 0 {
-		text := fmt.Sprintf("Of %s %d acknowledged it", plural(pushed, "subscriber"), count[opsv1.Acknowledged])
+	acknowledged, failed := count[opsv1.Acknowledged], count[opsv1.Failed]
+	if pushed := acknowledged + failed + count[opsv1.Waiting]; pushed > 0 {
+		text := fmt.Sprintf("%d of %s acknowledged it", acknowledged, plural(pushed, "subscriber"))
 		if slowest > 0 {
-			text += fmt.Sprintf(", the last %v after the change", time.Duration(slowest*float64(time.Millisecond)).Round(10*time.Microsecond))
+			text += fmt.Sprintf(", the last %v after it", time.Duration(slowest*float64(time.Millisecond)))
 		}
-		if n := count[opsv1.Failed]; n > 0 {
-			text += fmt.Sprintf(", %d could not be told", n)
+		if failed > 0 {
+			text += fmt.Sprintf(", %d could not be told", failed)
 		}
 		s.add("%s.", text)
 	}

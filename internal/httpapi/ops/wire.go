@@ -66,9 +66,22 @@ func wireEvent(r *ledger.Record) opsv1.Event {
 		Service: wireService(e.Service), Cause: wireCause(e.Cause), Detail: e.Detail, Lost: r.Count,
 	}
 	if e.Instance != nil {
-		i := wireInstance(e.Instance)
-		out.Instance = &i
+		out.Instance = wireChanged(e.Kind, e.Instance)
 		out.Owner, out.Client = e.Owner.Kind.String(), string(e.Owner.Client)
+	}
+	return out
+}
+
+// wireChanged returns what an event knows of its instance: see [ledger.Record].
+func wireChanged(kind registry.EventKind, i *registry.Instance) *opsv1.ChangedInstance {
+	out := &opsv1.ChangedInstance{IP: i.IP, Port: i.Port, Cluster: i.Cluster, Healthy: i.Healthy, Ephemeral: i.Ephemeral}
+	switch kind {
+	case registry.InstanceRemoved, registry.InstanceHealthy, registry.InstanceUnhealthy:
+		return out
+	}
+	out.Weight, out.Enabled = new(i.Weight), new(i.Enabled)
+	if i.Metadata != "" {
+		out.Metadata = i.Metadata.Map()
 	}
 	return out
 }
