@@ -1,13 +1,10 @@
 package v1
 
 import (
-	"cmp"
 	"strconv"
-	"strings"
-
-	"github.com/tidwall/gjson"
 
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
+	"github.com/rollcall-registry/rollcall/internal/httpapi/values"
 	"github.com/rollcall-registry/rollcall/internal/naming"
 	"github.com/rollcall-registry/rollcall/internal/registry"
 )
@@ -94,56 +91,19 @@ func batchMatch(p *httpapi.Params) func(*registry.Instance) bool {
 	}
 }
 
-// listed is one instance in the parameter instances.
-type listed struct {
-	registry.InstanceKey
-	ephemeral bool
-}
-
-// maxListed is the largest parameter instances that is read, in bytes.
-const maxListed = 1 << 20
-
-// matchListed reads a JSON array of instances with the tolerance of 1.4.8. A
-// text that cannot be read names nobody.
+// matchListed returns the condition on instances that a JSON array names. A text
+// that cannot be read names nobody.
 func matchListed(text string) func(*registry.Instance) bool {
-	wanted := map[listed]bool{}
-	if len(text) <= maxListed && validJSON(text) {
-		wanted = listedIn(gjson.Parse(text))
+	wanted := map[values.Listed]bool{}
+	list, err := values.ParseInstances(text)
+	if err == nil {
+		for _, one := range list {
+			wanted[one] = true
+		}
 	}
 	return func(i *registry.Instance) bool {
 		key := i.Key()
 		key.IP = registry.CanonicalIP(key.IP)
-		return wanted[listed{key, i.Ephemeral}]
+		return wanted[values.Listed{InstanceKey: key, Ephemeral: i.Ephemeral}]
 	}
-}
-
-func listedIn(array gjson.Result) map[listed]bool {
-	wanted := map[listed]bool{}
-	if !array.IsArray() {
-		return wanted
-	}
-	readable := true
-	array.ForEach(func(_, item gjson.Result) bool {
-		var one listed
-		if one, readable = listedOf(item); readable {
-			wanted[one] = true
-		}
-		return readable
-	})
-	if !readable {
-		clear(wanted)
-	}
-	return wanted
-}
-
-func listedOf(item gjson.Result) (listed, bool) {
-	ip, okIP := textOf(item.Get("ip"))
-	port, okPort := portOf(item.Get("port"))
-	name, okName := textOf(item.Get("clusterName"))
-	ephemeral, okFlag := flagOf(item.Get("ephemeral"))
-	name = cmp.Or(strings.TrimSpace(name), registry.DefaultCluster)
-	return listed{
-		InstanceKey: registry.InstanceKey{IP: registry.CanonicalIP(ip), Port: port, Cluster: name},
-		ephemeral:   ephemeral,
-	}, item.IsObject() && okIP && okPort && okName && okFlag
 }

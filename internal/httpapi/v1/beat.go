@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
+	"github.com/rollcall-registry/rollcall/internal/httpapi/values"
 	"github.com/rollcall-registry/rollcall/internal/naming"
 	"github.com/rollcall-registry/rollcall/internal/registry"
 )
@@ -19,12 +20,12 @@ const (
 // beat, is told that it is not.
 func (a *API) beat(x *httpapi.Exchange) {
 	p := x.Params()
-	var body beatBody
+	var body values.Beat
 	text := p.Optional("beat", "")
 	light := text == "" || text == "null" // recorded for 1.4.8: JSON null is no body
 	if !light {
 		var err error
-		if body, err = parseBeat(text); err != nil {
+		if body, err = values.ParseBeat(text); err != nil {
 			a.failAs(x, registry.InvalidArgument, 500, err) // recorded: beat-bad-types
 			return
 		}
@@ -36,7 +37,7 @@ func (a *API) beat(x *httpapi.Exchange) {
 	}
 	var full func() (naming.Registration, error)
 	if !light {
-		full = func() (naming.Registration, error) { return body.registration(key, instance) }
+		full = func() (naming.Registration, error) { return body.Registration(key, instance) }
 	}
 	answer, err := a.core.Beat(x.Context(), cause(x, "beat"), key, instance, full)
 	if err != nil {
@@ -49,7 +50,7 @@ func (a *API) beat(x *httpapi.Exchange) {
 
 // beatTarget returns whom a beat is for. The service is that of the parameters,
 // whatever the body says; the address is that of the body, when there is one.
-func beatTarget(p *httpapi.Params, body *beatBody, light bool) (registry.ServiceKey, registry.InstanceKey, error) {
+func beatTarget(p *httpapi.Params, body *values.Beat, light bool) (registry.ServiceKey, registry.InstanceKey, error) {
 	port, err := p.Int("port", 0)
 	if err != nil {
 		return registry.ServiceKey{}, registry.InstanceKey{}, err
@@ -59,9 +60,9 @@ func beatTarget(p *httpapi.Params, body *beatBody, light bool) (registry.Service
 		Cluster: p.Optional("clusterName", registry.DefaultCluster),
 	}
 	if !light {
-		instance.IP, instance.Port = body.ip, body.port
-		if body.cluster != "" {
-			instance.Cluster = body.cluster
+		instance.IP, instance.Port = body.IP, body.Port
+		if body.Cluster != "" {
+			instance.Cluster = body.Cluster
 		}
 	}
 	key, err := serviceKey(p)

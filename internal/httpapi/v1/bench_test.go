@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rollcall-registry/rollcall/internal/httpapi/httpapitest"
+	"github.com/rollcall-registry/rollcall/internal/httpapi/values"
 	"github.com/rollcall-registry/rollcall/internal/registry"
 )
 
@@ -117,7 +118,7 @@ func fillService(b *testing.B, s *testServer, n int) {
 func BenchmarkParseBeat(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := parseBeat(benchBeat); err != nil {
+		if _, err := values.ParseBeat(benchBeat); err != nil {
 			b.Fatal(err)
 		}
 	}

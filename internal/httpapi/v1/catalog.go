@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
+	"github.com/rollcall-registry/rollcall/internal/httpapi/values"
 	"github.com/rollcall-registry/rollcall/internal/registry"
 )
 
@@ -71,7 +72,7 @@ func appendCatalogCluster(b []byte, grouped string, c *registry.Cluster, empty b
 	b = append(b, `,"name":`...)
 	b = registry.AppendJSONString(b, c.Name)
 	b = append(b, `,"healthChecker":`...)
-	b = appendChecker(b, c.Checker)
+	b = values.AppendChecker(b, c.Checker)
 	b = append(b, `,"defaultPort":`+catalogPort+`,"defaultCheckPort":`+catalogPort+`,"useIPPort4Check":`...)
 	b = strconv.AppendBool(b, c.UseInstancePort)
 	b = append(b, `,"metadata":`...)

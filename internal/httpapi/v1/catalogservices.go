@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
+	"github.com/rollcall-registry/rollcall/internal/httpapi/values"
 	"github.com/rollcall-registry/rollcall/internal/registry"
 )
 
@@ -34,7 +35,7 @@ func (a *API) catalogServices(x *httpapi.Exchange) {
 type catalogQuery struct {
 	namespace      string
 	detailed       bool
-	service, group *search
+	service, group *values.Search
 	instance       *address // nil: whatever is in them
 	nonEmpty       bool
 	nothing        bool // an expression is broken
@@ -70,7 +71,7 @@ func catalogQueryOf(p *httpapi.Params) (catalogQuery, error) {
 // searchBy reads the expressions for names. As in 1.4.8 a broken one finds
 // nothing.
 func (q *catalogQuery) searchBy(p *httpapi.Params) (err error) {
-	read := func(param string) (*search, error) { return newSearch(param, p.BoundOptional(param, "")) }
+	read := func(param string) (*values.Search, error) { return values.NewSearch(param, p.BoundOptional(param, "")) }
 	if q.service, err = read("serviceNameParam"); err == nil {
 		q.group, err = read("groupNameParam")
 	}
@@ -83,7 +84,7 @@ func (q *catalogQuery) searchBy(p *httpapi.Params) (err error) {
 
 // everything reports whether no service is left out.
 func (q *catalogQuery) everything() bool {
-	return !q.nothing && !q.nonEmpty && q.instance == nil && q.service.all() && q.group.all()
+	return !q.nothing && !q.nonEmpty && q.instance == nil && q.service.All() && q.group.All()
 }
 
 // catalogPage returns the services on the page that is asked for, and how many
@@ -118,9 +119,9 @@ func (a *API) searched(q *catalogQuery) ([]registry.ServiceKey, error) {
 	keys, _ := a.core.Store().Services(q.namespace, "", 0, -1)
 	found := keys[:0]
 	for _, key := range keys {
-		ok, err := q.service.matches(key.Name)
+		ok, err := q.service.Matches(key.Name)
 		if ok && err == nil {
-			ok, err = q.group.matches(key.Group)
+			ok, err = q.group.Matches(key.Group)
 		}
 		if err != nil {
 			return nil, err

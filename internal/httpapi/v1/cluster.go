@@ -1,11 +1,10 @@
 package v1
 
 import (
-	"encoding/json"
-	"errors"
 	"strconv"
 
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
+	"github.com/rollcall-registry/rollcall/internal/httpapi/values"
 	"github.com/rollcall-registry/rollcall/internal/registry"
 )
 
@@ -62,55 +61,9 @@ func clusterSettings(p *httpapi.Params) (c registry.Cluster, err error) {
 	// 1.4.8 reads text that is no number as 0, and cannot read that back.
 	n, _ := strconv.ParseInt(port, 10, 32)
 	c.CheckPort, c.UseInstancePort = int32(n), httpapi.LenientBool(own)
-	if c.Checker, err = parseChecker(checker); err != nil {
+	if c.Checker, err = values.ParseChecker(checker); err != nil {
 		return c, err
 	}
 	c.Metadata, err = registry.ParseMetadata(p.Optional("metadata", ""))
 	return c, err
-}
-
-// checkerJSON is a probe as 1.x sends it.
-type checkerJSON struct {
-	Type         registry.CheckType `json:"type"`
-	Path         string             `json:"path"`
-	Headers      string             `json:"headers"`
-	ExpectedCode *int               `json:"expectedResponseCode"`
-	User         string             `json:"user"`
-	Password     string             `json:"pwd"`
-	Command      string             `json:"cmd"`
-}
-
-// defaultHTTPCode is what an HTTP probe expects that names no code. Source: Nacos
-// healthcheck.impl.Http.
-const defaultHTTPCode = 200
-
-// parseChecker reads a probe. As in 1.4.8 a type that is missing or unknown is
-// NONE, and only what is no JSON object is refused.
-func parseChecker(text string) (registry.HealthCheck, error) {
-	var c checkerJSON
-	if err := json.Unmarshal([]byte(text), &c); err != nil {
-		return registry.HealthCheck{}, malformedChecker(err)
-	}
-	switch c.Type {
-	case registry.CheckTCP:
-		return registry.HealthCheck{Type: registry.CheckTCP}, nil
-	case registry.CheckHTTP:
-		code := defaultHTTPCode
-		if c.ExpectedCode != nil {
-			code = *c.ExpectedCode
-		}
-		return registry.HealthCheck{Type: registry.CheckHTTP, Path: c.Path, Headers: c.Headers, ExpectedCode: code}, nil
-	case registry.CheckMySQL:
-		return registry.HealthCheck{Type: registry.CheckMySQL, User: c.User, Password: c.Password, Command: c.Command}, nil
-	case registry.CheckNone:
-	}
-	return registry.HealthCheck{Type: registry.CheckNone}, nil
-}
-
-func malformedChecker(err error) error {
-	reason := "it is no JSON object"
-	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
-		reason = "its field " + wrong.Field + " is a " + wrong.Value
-	}
-	return registry.Refuse(registry.InvalidMetadata, "healthChecker", "", "Param 'healthChecker' is illegal, %s.", reason)
 }

@@ -4,49 +4,15 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/rollcall-registry/rollcall/internal/httpapi/httpapitest"
-	"github.com/rollcall-registry/rollcall/internal/registry"
 )
-
-// FuzzParseBeat reads foreign beats: never a panic, and what is read can be
-// registered and listed as valid JSON.
-func FuzzParseBeat(f *testing.F) {
-	for _, text := range []string{
-		benchBeat, `{}`, `null`, `[`, `{"ip":"1.1.1.1","port":"8080","weight":"1.5","ephemeral":"false"}`,
-		`{"ip":"\ud800","port":1e3,"metadata":{"a":1,"b":null,"c":"\u0000"},"cluster":1}`,
-		`{"port":-1.9,"weight":NaN}`, `{"port":2147483648}`, `{"ip":"a","ip":{}}`, `{"a":"b"}{}`, "{\"ip\":\"\xff\"}",
-	} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		body, err := parseBeat(text)
-		if err != nil {
-			if _, ok := errors.AsType[*registry.Error](err); !ok || !strings.Contains(err.Error(), "'beat'") {
-				t.Fatalf("%q: %v is no refusal of the parameter", text, err)
-			}
-			return
-		}
-		if math.IsNaN(body.weight) || math.IsInf(body.weight, 0) {
-			t.Fatalf("%q: weight %v", text, body.weight)
-		}
-		r, err := body.registration(key("f"), registry.InstanceKey{IP: body.ip, Port: body.port, Cluster: body.cluster})
-		if err != nil {
-			return
-		}
-		if host := appendHost(nil, &r.Instance, true, "f", "g@@f"); !json.Valid(host) {
-			t.Fatalf("%q: listed as %q", text, host)
-		}
-	})
-}
 
 // FuzzRequest sends whole requests: never a panic, every answer is complete and
 // its JSON valid, and so is the list of whatever the request left behind.

@@ -13,24 +13,6 @@ type LogLevels interface {
 	SetLevel(logger string, level slog.Level)
 }
 
-// parseLevel returns the level of slog that a level of Nacos' log means.
-func parseLevel(word string) (slog.Level, bool) {
-	switch strings.ToUpper(strings.TrimSpace(word)) {
-	case "ALL", "TRACE", "DEBUG":
-		return slog.LevelDebug, true
-	case "INFO":
-		return slog.LevelInfo, true
-	case "WARN":
-		return slog.LevelWarn, true
-	case "ERROR":
-		return slog.LevelError, true
-	case "OFF":
-		return slog.LevelError + 1, true
-	default:
-		return 0, false
-	}
-}
-
 // OneLevel is the [LogLevels] of a process whose loggers share one level: the
 // names by which Nacos knows its loggers all mean that one.
 type OneLevel struct{ Var *slog.LevelVar }

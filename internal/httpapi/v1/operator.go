@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
+	"github.com/rollcall-registry/rollcall/internal/httpapi/values"
 	"github.com/rollcall-registry/rollcall/internal/registry"
 )
 
@@ -143,7 +144,7 @@ func (a *API) setLogLevel(x *httpapi.Exchange) {
 		a.fail(x, err)
 		return
 	}
-	if level, ok := parseLevel(word); ok && a.levels != nil {
+	if level, ok := values.ParseLevel(word); ok && a.levels != nil {
 		a.levels.SetLevel(name, level)
 	}
 	x.OK()

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
+	"github.com/rollcall-registry/rollcall/internal/httpapi/values"
 	"github.com/rollcall-registry/rollcall/internal/registry"
 )
 
@@ -166,7 +167,7 @@ func (a *API) service(x *httpapi.Exchange) {
 		b = append(b, `{"name":`...)
 		b = registry.AppendJSONString(b, c.Name)
 		b = append(b, `,"healthChecker":`...)
-		b = appendChecker(b, c.Checker)
+		b = values.AppendChecker(b, c.Checker)
 		b = append(b, `,"metadata":`...)
 		b = c.Metadata.AppendJSON(b)
 		b = append(b, '}')
@@ -230,10 +231,10 @@ func serviceSettings(p *httpapi.Params, info *registry.ServiceInfo) (err error) 
 		info.Selector, err = registry.NewSelector(registry.SelectorNone, "")
 		return err
 	}
-	s, err := parseSelector(unescape(text))
+	s, err := values.ParseEscapedSelector(text)
 	if err != nil {
 		return err
 	}
-	info.Selector, err = registry.NewSelector(s.kind, s.expression)
+	info.Selector, err = registry.NewSelector(s.Kind, s.Expression)
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
+	"github.com/rollcall-registry/rollcall/internal/httpapi/values"
 	"github.com/rollcall-registry/rollcall/internal/registry"
 )
 
@@ -97,11 +98,11 @@ func metadataFilterOf(p *httpapi.Params) (metadataFilter, error) {
 	if text == "" {
 		return metadataFilter{}, nil
 	}
-	s, err := parseSelector(text)
-	if err != nil || s.kind != registry.SelectorLabel {
+	s, err := values.ParseSelector(text)
+	if err != nil || s.Kind != registry.SelectorLabel {
 		return metadataFilter{}, err
 	}
-	expression := strings.Join(strings.Fields(s.expression), "")
+	expression := strings.Join(strings.Fields(s.Expression), "")
 	path, value, found := strings.Cut(expression, "=")
 	kind, _, _ := strings.Cut(path, ".")
 	if kind != "SERVICE" && kind != "INSTANCE" {
@@ -109,7 +110,7 @@ func metadataFilterOf(p *httpapi.Params) (metadataFilter, error) {
 	}
 	key := path[strings.LastIndexByte(path, '.')+1:]
 	if !found || key == "" || key == kind {
-		return metadataFilter{}, malformedSelector("its expression is not like SERVICE.metadata.k='v'")
+		return metadataFilter{}, values.MalformedSelector("its expression is not like SERVICE.metadata.k='v'")
 	}
 	value, _, _ = strings.Cut(value, "=")
 	return metadataFilter{inInstances: kind == "INSTANCE", key: key, value: strings.ReplaceAll(value, "'", "")}, nil
@@ -123,7 +124,7 @@ func (a *API) serviceNames(x *httpapi.Exchange) {
 		a.fail(x, err)
 		return
 	}
-	find, err := newSearch("expr", p.BoundOptional("expr", ""))
+	find, err := values.NewSearch("expr", p.BoundOptional("expr", ""))
 	if err != nil {
 		a.fail(x, err)
 		return
@@ -168,12 +169,12 @@ func (a *API) namespaces(ns string) ([]string, error) {
 
 // appendNames appends the names of a namespace that are found as a JSON array.
 // Services of one name in several groups are one name.
-func (a *API) appendNames(b []byte, ns string, find *search) ([]byte, error) {
+func (a *API) appendNames(b []byte, ns string, find *values.Search) ([]byte, error) {
 	keys, _ := a.core.Store().Services(ns, "", 0, -1)
 	seen := make(map[string]struct{}, len(keys))
 	b = append(b, '[')
 	for _, key := range keys {
-		found, err := find.matches(key.Grouped())
+		found, err := find.Matches(key.Grouped())
 		if err != nil {
 			return b, err
 		}

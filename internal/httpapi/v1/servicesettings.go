@@ -1,10 +1,7 @@
 package v1
 
 import (
-	"encoding/json"
 	"math"
-	"net/url"
-	"strconv"
 
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
 	"github.com/rollcall-registry/rollcall/internal/registry"
@@ -40,49 +37,6 @@ func threshold(f float64) (float32, error) {
 	return float32(f), nil
 }
 
-// selector is the JSON of a selector parameter.
-type selector struct{ kind, expression string }
-
-// parseSelector reads {"type":…,"expression":…}. A type that does not exist is
-// refused with InvalidArgument, and what cannot be read with InvalidSelector: the
-// original answers them with different statuses.
-func parseSelector(text string) (selector, error) {
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(text), &fields); err != nil {
-		return selector{}, malformedSelector("it is no JSON object")
-	}
-	var s selector
-	if json.Unmarshal(fields["type"], &s.kind) != nil {
-		return selector{}, malformedSelector("it has no type")
-	}
-	switch s.kind {
-	case registry.SelectorNone:
-		return s, nil
-	case registry.SelectorLabel:
-		if json.Unmarshal(fields["expression"], &s.expression) != nil {
-			return selector{}, malformedSelector("it has no expression")
-		}
-		return s, nil
-	default:
-		return selector{}, registry.Refuse(registry.InvalidArgument, "selector", s.kind,
-			"Param 'selector' is illegal, its type is %q and must be %q or %q.",
-			short(s.kind), registry.SelectorNone, registry.SelectorLabel)
-	}
-}
-
-func malformedSelector(reason string) error {
-	return registry.Refuse(registry.InvalidSelector, "selector", "", "Param 'selector' is illegal, %s.", reason)
-}
-
-// unescape undoes URL escapes that a parameter has within its value, as 1.4.8
-// does for selectors. Text with a broken escape stays as it is.
-func unescape(text string) string {
-	if plain, err := url.QueryUnescape(text); err == nil {
-		return plain
-	}
-	return text
-}
-
 // appendSelector appends a selector as JSON.
 func appendSelector(b []byte, s registry.Selector) []byte {
 	b = append(b, `{"type":`...)
@@ -92,30 +46,6 @@ func appendSelector(b []byte, s registry.Selector) []byte {
 		b = registry.AppendJSONString(b, s.Expression)
 		b = append(b, `,"labels":`...)
 		b = appendStrings(b, s.Labels)
-	}
-	return append(b, '}')
-}
-
-// appendChecker appends a cluster's probe as JSON.
-func appendChecker(b []byte, c registry.HealthCheck) []byte {
-	b = append(b, `{"type":`...)
-	b = registry.AppendJSONString(b, string(c.Type))
-	switch c.Type {
-	case registry.CheckHTTP:
-		b = append(b, `,"path":`...)
-		b = registry.AppendJSONString(b, c.Path)
-		b = append(b, `,"headers":`...)
-		b = registry.AppendJSONString(b, c.Headers)
-		b = append(b, `,"expectedResponseCode":`...)
-		b = strconv.AppendInt(b, int64(c.ExpectedCode), 10)
-	case registry.CheckMySQL:
-		b = append(b, `,"user":`...)
-		b = registry.AppendJSONString(b, c.User)
-		b = append(b, `,"pwd":`...)
-		b = registry.AppendJSONString(b, c.Password)
-		b = append(b, `,"cmd":`...)
-		b = registry.AppendJSONString(b, c.Command)
-	case registry.CheckTCP, registry.CheckNone:
 	}
 	return append(b, '}')
 }

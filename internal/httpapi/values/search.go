@@ -1,4 +1,4 @@
-package v1
+package values
 
 import (
 	"regexp"
@@ -19,9 +19,9 @@ const (
 	searchBatch = 16
 )
 
-// search finds names by a regular expression, as 1.x does: anywhere in the name.
+// Search finds names by a regular expression, as 1.x does: anywhere in the name.
 // Its time is linear in the length of the name. It is used by one goroutine.
-type search struct {
+type Search struct {
 	param   string
 	literal string         // to be contained, when pattern is nil
 	pattern *regexp.Regexp // nil: literal
@@ -29,11 +29,11 @@ type search struct {
 	until   time.Time
 }
 
-// newSearch returns the search that a parameter asks for. An empty expression
+// NewSearch returns the search that a parameter asks for. An empty expression
 // finds everything. One that is broken is refused with InvalidArgument, and one
 // that costs too much with LimitExceeded.
-func newSearch(param, expression string) (*search, error) {
-	s := &search{param: param, literal: expression}
+func NewSearch(param, expression string) (*Search, error) {
+	s := &Search{param: param, literal: expression}
 	if regexp.QuoteMeta(expression) == expression {
 		return s, nil
 	}
@@ -56,16 +56,16 @@ func newSearch(param, expression string) (*search, error) {
 	return s, nil
 }
 
-// all reports whether everything is found.
-func (s *search) all() bool { return s.pattern == nil && s.literal == "" }
+// All reports whether everything is found.
+func (s *Search) All() bool { return s.pattern == nil && s.literal == "" }
 
-func (s *search) tooCostly() error {
+func (s *Search) tooCostly() error {
 	return registry.Refuse(registry.LimitExceeded, s.param, "", "Param '%s' is illegal, the pattern is too costly.", s.param)
 }
 
-// matches reports whether the name is found. It refuses when the search has taken
+// Matches reports whether the name is found. It refuses when the search has taken
 // too long.
-func (s *search) matches(name string) (bool, error) {
+func (s *Search) Matches(name string) (bool, error) {
 	if s.pattern == nil {
 		return strings.Contains(name, s.literal), nil
 	}

@@ -1,4 +1,4 @@
-package v1
+package values
 
 import (
 	"strings"
@@ -34,9 +34,9 @@ func TestSearch(t *testing.T) {
 		{strings.Repeat("a{1000}", 20), false, registry.LimitExceeded},
 		{"((a{100}){100}){100}", false, registry.InvalidArgument},
 	} {
-		s, err := newSearch("expr", tt.expression)
+		s, err := NewSearch("expr", tt.expression)
 		if tt.refused != 0 {
-			if !isRefusal(err, tt.refused) || !strings.Contains(err.Error(), "'expr'") {
+			if !refused(err, tt.refused) || !strings.Contains(err.Error(), "'expr'") {
 				t.Errorf("%.40q: got %v, want a refusal of 'expr' with code %d", tt.expression, err, tt.refused)
 			}
 			continue
@@ -45,7 +45,7 @@ func TestSearch(t *testing.T) {
 			t.Errorf("%q: %v", tt.expression, err)
 			continue
 		}
-		if found, err := s.matches(name); found != tt.found || err != nil {
+		if found, err := s.Matches(name); found != tt.found || err != nil {
 			t.Errorf("%q: got %v, %v, want %v", tt.expression, found, err, tt.found)
 		}
 	}
@@ -53,16 +53,16 @@ func TestSearch(t *testing.T) {
 
 // TestSearchEnds: a search that has taken too long is given up.
 func TestSearchEnds(t *testing.T) {
-	s, err := newSearch("expr", "(x+x+)+y")
+	s, err := NewSearch("expr", "(x+x+)+y")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for n := range 3 * searchBatch {
-		found, err := s.matches(strings.Repeat("x", 100))
+		found, err := s.Matches(strings.Repeat("x", 100))
 		if found || (err != nil) != (n >= searchBatch) {
 			t.Fatalf("name %d: got %v, %v", n, found, err)
 		}
-		if err != nil && !isRefusal(err, registry.LimitExceeded) {
+		if err != nil && !refused(err, registry.LimitExceeded) {
 			t.Fatalf("name %d: got %v, want a refusal with LimitExceeded", n, err)
 		}
 		s.until = time.Now().Add(-time.Nanosecond)
@@ -74,14 +74,14 @@ func FuzzSearch(f *testing.F) {
 		f.Add(s, "DEFAULT_GROUP@@svc-1")
 	}
 	f.Fuzz(func(t *testing.T, expression, name string) {
-		s, err := newSearch("expr", expression)
+		s, err := NewSearch("expr", expression)
 		if err != nil {
-			if !isRefusal(err, registry.InvalidArgument) && !isRefusal(err, registry.LimitExceeded) {
+			if !refused(err, registry.InvalidArgument) && !refused(err, registry.LimitExceeded) {
 				t.Fatalf("%q: %v is no refusal", expression, err)
 			}
 			return
 		}
-		found, err := s.matches(name)
+		found, err := s.Matches(name)
 		if err != nil {
 			t.Fatalf("%q in %q: %v", expression, name, err)
 		}
