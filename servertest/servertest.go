@@ -4,7 +4,6 @@ package servertest
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"testing"
 
@@ -36,7 +35,7 @@ func New(t testing.TB, options ...Option) *Server {
 	for _, option := range options {
 		option(&cfg)
 	}
-	srv, err := server.New(cfg, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	srv, err := server.New(cfg, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatalf("make a server: %v", err)
 	}

@@ -225,6 +225,7 @@ func (l *Log) enter() (n *node, leave func(), err error) {
 		return l.node, l.inFlight.Done, nil
 	case closed:
 		return nil, nil, ErrClosed
+	default:
+		return nil, nil, ErrNoLeader
 	}
-	return nil, nil, ErrNoLeader
 }

@@ -66,8 +66,9 @@ func slogLevel(level hclog.Level, msg string) slog.Level {
 		return slog.LevelError
 	case hclog.Warn:
 		return slog.LevelWarn
+	default:
+		return slog.LevelDebug
 	}
-	return slog.LevelDebug
 }
 
 // due tells whether msg may be logged again, and notes that it is.

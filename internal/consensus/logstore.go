@@ -201,7 +201,7 @@ func (s *logStore) persist(write func() error) error {
 			return err
 		}
 		if !s.disk.wait(retryPersist) {
-			return nil //nolint:nilerr // nobody acts on it, see above
+			return nil // nobody acts on it, see above
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"testing"
-	"time"
 
 	"github.com/rollcall-registry/rollcall/internal/health/probe"
 	"github.com/rollcall-registry/rollcall/internal/registry"
@@ -23,10 +22,9 @@ func BenchmarkRound(b *testing.B) {
 	c.cfg.ProbeRate = 1_000_000
 	p := newPatrol(c)
 	p.readAll(b.Context())
-	now := time.Now()
 	b.ReportAllocs()
 	for b.Loop() {
-		now = p.agenda.next().due
+		now := p.agenda.next().due
 		p.launchDue(b.Context(), now)
 		for p.flying > 0 {
 			p.land(<-p.landed, now)

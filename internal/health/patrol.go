@@ -158,10 +158,10 @@ func (p *patrol) flip(t *target, f *flight) {
 // verdict is what the history says of a flip.
 func verdict(t *target, f *flight) string {
 	what := string(f.probe.Check.Type) + " " + f.probe.Address()
-	switch {
-	case f.result.Outcome == probe.Up:
+	switch f.result.Outcome {
+	case probe.Up:
 		return fmt.Sprintf("%s answered %d times in a row", what, t.streak)
-	case f.result.Outcome == probe.Refused:
+	case probe.Refused:
 		return what + ": " + f.result.Detail
 	default:
 		return fmt.Sprintf("%s: %s, %d times in a row", what, f.result.Detail, t.streak)

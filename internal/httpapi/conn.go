@@ -81,7 +81,7 @@ func (c *conn) stopping() bool { return c.state.Load() == connClosing }
 func (c *conn) serve() {
 	defer func() {
 		if p := recover(); p != nil {
-			c.logPanic("connection panicked", p)
+			c.logPanic("connection", p)
 		}
 		c.release()
 		_ = c.nc.Close()
@@ -258,7 +258,7 @@ func (c *conn) serveRequest() (goOn bool) {
 func (c *conn) dispatch() {
 	defer func() {
 		if p := recover(); p != nil {
-			id := c.logPanic("handler panicked", p)
+			id := c.logPanic("handler", p)
 			if c.x.answer.begun {
 				c.x.answer.cut = true
 				return
@@ -270,15 +270,15 @@ func (c *conn) dispatch() {
 	c.server.router.serve(c.x)
 }
 
-// logPanic logs what a deferred function has recovered, and returns the id of the
-// line.
-func (c *conn) logPanic(message string, p any) (id string) {
+// logPanic logs what a deferred function has recovered, in a handler or elsewhere
+// in the connection, and returns the id of the line.
+func (c *conn) logPanic(where string, p any) (id string) {
 	id = fmt.Sprintf("%x-%d", c.server.panics.Add(1), c.now.UnixMilli())
-	attrs := []any{"id", id, "client_id", c.peer, "panic", fmt.Sprint(p), "stack", string(debug.Stack())}
+	attrs := []any{"id", id, "where", where, "client_id", c.peer, "panic", fmt.Sprint(p), "stack", string(debug.Stack())}
 	if c.x != nil {
 		attrs = append(attrs, "method", c.x.Method(), "path", c.x.path)
 	}
-	c.server.log.Error(message, attrs...)
+	c.server.log.Error("panic recovered", attrs...)
 	return id
 }
 

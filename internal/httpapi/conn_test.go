@@ -144,7 +144,8 @@ func TestPanicIsAnswered(t *testing.T) {
 		route("GET", "/panic", func(x *httpapi.Exchange) {
 			x.SetHeader("X-Half", "done")
 			panic("a secret of the server")
-		}), route("GET", "/ok", ok)})
+		}), route("GET", "/ok", ok),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

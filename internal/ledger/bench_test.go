@@ -103,7 +103,7 @@ func BenchmarkReplay(b *testing.B) {
 // BenchmarkOpen opens a history whose newest segment is nearly full.
 func BenchmarkOpen(b *testing.B) {
 	cfg := DefaultConfig(b.TempDir())
-	content := appendHeader(nil, time.Now())
+	content := header(time.Now())
 	for n := 1; len(content) < int(cfg.SegmentBytes); n++ {
 		content = appendRecord(content, uint64(n), registration(n), 0)
 	}

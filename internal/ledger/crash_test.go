@@ -19,7 +19,7 @@ func written(t testing.TB, n int) (cfg Config, content []byte) {
 	t.Helper()
 	cfg = quick(t.TempDir())
 	cfg.SegmentBytes = 1 << 20
-	b := appendHeader(nil, time.Now())
+	b := header(time.Now())
 	for i := range n {
 		b = appendRecord(b, uint64(i+1), registration(i), 0)
 	}
@@ -67,7 +67,7 @@ func TestTornTail(t *testing.T) {
 
 // A crash right after a segment was begun.
 func TestTornHeader(t *testing.T) {
-	header := appendHeader(nil, time.Now())
+	header := header(time.Now())
 	for cut := range len(header) + 1 {
 		cfg, _ := written(t, 3)
 		put(t, cfg.Dir, 4, header[:cut])
@@ -120,7 +120,7 @@ func TestDamage(t *testing.T) {
 				tt.damage(b)
 				put(t, cfg.Dir, 1, b)
 				if sealed { // a later segment follows
-					next := appendRecord(appendHeader(nil, time.Now()), records+1, registration(1), 0)
+					next := appendRecord(header(time.Now()), records+1, registration(1), 0)
 					put(t, cfg.Dir, records+1, next)
 				}
 				h := newHouse(t, cfg, 0)

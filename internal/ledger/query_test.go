@@ -227,7 +227,7 @@ func TestScanBudget(t *testing.T) {
 // Once a segment was read through, it is not opened again for another time.
 func TestTimesOfSegments(t *testing.T) {
 	cfg, _ := written(t, 100)
-	put(t, cfg.Dir, 101, appendRecord(appendHeader(nil, time.Now()), 101, registration(101), 0))
+	put(t, cfg.Dir, 101, appendRecord(header(time.Now()), 101, registration(101), 0))
 	h := newHouse(t, cfg, 0)
 	for i, want := range []bool{true, false} {
 		end, err := h.scan(t.Context(), scan{

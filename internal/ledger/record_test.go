@@ -14,8 +14,6 @@ import (
 	"github.com/rollcall-registry/rollcall/internal/registry"
 )
 
-var orders = registry.ServiceKey{Namespace: "public", Group: "DEFAULT_GROUP", Name: "orders"}
-
 // registration is an event of the usual size: an instance with three entries of
 // metadata, registered over HTTP.
 func registration(n int) *registry.Event {

@@ -152,7 +152,7 @@ func TestAge(t *testing.T) {
 func TestAgeAfterARestart(t *testing.T) {
 	cfg, content := written(t, 3)
 	long := time.Now().Add(-2 * cfg.MaxAge)
-	old := appendHeader(nil, long)
+	old := header(long)
 	put(t, cfg.Dir, 1, append(old, content[len(old):]...))
 	if err := os.Chtimes(segmentPath(cfg.Dir, 1), long, long); err != nil {
 		t.Fatal(err)

@@ -96,11 +96,10 @@ func listSegments(dir string) ([]*segment, error) {
 // headerStart tells the header from a record.
 const headerStart = `{"rollcall":"history",`
 
-// appendHeader appends the first line of a segment.
-func appendHeader(b []byte, begun time.Time) []byte {
-	start := len(b)
-	b = fmt.Appendf(b, `%s"format":%d,"begun":%q`, headerStart, formatVersion, begun.UTC().Format(time.RFC3339))
-	return appendSeal(b, start)
+// header returns the first line of a segment.
+func header(begun time.Time) []byte {
+	b := fmt.Appendf(nil, `%s"format":%d,"begun":%q`, headerStart, formatVersion, begun.UTC().Format(time.RFC3339))
+	return appendSeal(b, 0)
 }
 
 // readHeader refuses a segment of a newer format, and learns when it was begun. A

@@ -49,7 +49,7 @@ func FuzzBlocks(f *testing.F) {
 // FuzzOpen opens whatever may lie in the directory as a segment. Its coverage
 // varies with the time of writes, so fuzz it with -fuzzminimizetime=1x.
 func FuzzOpen(f *testing.F) {
-	good := appendHeader(nil, time.Now())
+	good := header(time.Now())
 	for i := range 3 {
 		good = appendRecord(good, uint64(i+1), registration(i), 0)
 	}

@@ -266,7 +266,7 @@ func (w *writer) openFile(first uint64) error {
 func (w *writer) begin(first uint64) error {
 	now := time.Now()
 	s := &segment{path: segmentPath(w.cfg.Dir, first), first: first, last: first - 1, begun: now, touched: now}
-	header := appendHeader(nil, now)
+	header := header(now)
 	f, err := w.files.create(s.path)
 	if err != nil {
 		return store.Explain("create", s.path, err)

@@ -57,7 +57,9 @@ func BenchmarkPush(b *testing.B) {
 		<-got
 	}
 	cancel()
-	<-done
+	if err := <-done; err != nil {
+		b.Fatal(err)
+	}
 }
 
 type senderFunc func()

@@ -460,7 +460,9 @@ func TestDrainIsBounded(t *testing.T) {
 			h.register(service1(n), 1, 1)
 		}
 		ended := make(chan struct{})
-		h.store.Apply(&registry.SetSwitch{Meta: h.meta(), Entry: "pushEnabled", Value: "true"})
+		if _, err := h.store.Apply(&registry.SetSwitch{Meta: h.meta(), Entry: "pushEnabled", Value: "true"}); err != nil {
+			t.Fatal(err)
+		}
 		go func() { stop(); close(ended) }()
 		<-ended
 		if took := time.Since(r.start); took > drainLimit+time.Second {

@@ -30,7 +30,7 @@ func TestExplain(t *testing.T) {
 		if !errors.Is(err, test.err) {
 			t.Errorf("%v does not unwrap to its cause", err)
 		}
-		if again := Explain("open", "/elsewhere", err); again != err {
+		if again := Explain("open", "/elsewhere", err); again.Error() != err.Error() {
 			t.Errorf("explained twice: %v", again)
 		}
 	}
