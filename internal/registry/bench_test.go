@@ -121,6 +121,7 @@ func BenchmarkBeat(b *testing.B) {
 func BenchmarkBeatParallel(b *testing.B) {
 	s, commands := filled(10_000, 10)
 	b.ReportAllocs()
+	b.ResetTimer()
 	b.RunParallel(func(pb *testing.PB) {
 		for n := 0; pb.Next(); n += 7 {
 			c := &commands[n%len(commands)]
