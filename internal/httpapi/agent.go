@@ -50,16 +50,24 @@ type Agent struct {
 // is a runtime's, or when Client-Version is the same name with a version. An
 // unreadable version is 0.0.0.
 func ParseAgent(userAgent, clientVersion string) Agent {
-	text := userAgent
-	if text == "" || clientVersion != "" && runtimeAgent(userAgent) || strings.HasPrefix(clientVersion, userAgent+":") {
-		text = clientVersion
-	}
+	text := agentText(userAgent, clientVersion)
 	for i := range agentPrefixes {
 		if rest, ok := strings.CutPrefix(text, agentPrefixes[i].prefix); ok {
 			return Agent{Kind: agentPrefixes[i].kind, Version: agentVersion(rest)}
 		}
 	}
 	return Agent{}
+}
+
+// agentText returns the header that names the client.
+func agentText(userAgent, clientVersion string) string {
+	if userAgent == "" || clientVersion != "" && runtimeAgent(userAgent) {
+		return clientVersion
+	}
+	if rest, ok := strings.CutPrefix(clientVersion, userAgent); ok && strings.HasPrefix(rest, ":") {
+		return clientVersion
+	}
+	return userAgent
 }
 
 // runtimeAgent reports whether ua is what an HTTP library sends of itself.

@@ -158,17 +158,10 @@ func (x *Exchange) matchPath(segments []string) bool {
 // Header returns the first value of a request header, or "".
 func (x *Exchange) Header(name string) string { return alias(x.head.Peek(name)) }
 
-// UserAgent returns how the client names itself: User-Agent, or Client-Version
-// if that is empty or only names a runtime, as clients of the 0.9 age send it.
+// UserAgent returns how the client names itself, from User-Agent or Client-Version
+// as [ParseAgent] chooses.
 func (x *Exchange) UserAgent() string {
-	ua := alias(x.head.UserAgent())
-	if ua != "" && !runtimeAgent(ua) {
-		return ua
-	}
-	if version := x.Header("Client-Version"); version != "" {
-		return version
-	}
-	return ua
+	return agentText(alias(x.head.UserAgent()), x.Header("Client-Version"))
 }
 
 // Agent returns what the client says it is.
