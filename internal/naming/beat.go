@@ -34,8 +34,8 @@ func (c *Core) Beat(ctx context.Context, cause registry.Cause, key registry.Serv
 		if err := c.reregister(ctx, cause, full); err != nil {
 			return BeatAnswer{}, err
 		}
-		if i := c.instance(key, instance); i != nil && i.Beat != nil {
-			state.Interval = i.Beat.Interval
+		if i := c.instance(key, instance); i != nil {
+			state.Interval = i.BeatTimes().Interval
 		}
 	}
 	answer.Known = true

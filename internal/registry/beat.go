@@ -39,9 +39,7 @@ func (sh *shard) beat(b *Beat) (state BeatState, revive bool) {
 		return BeatState{}, false
 	}
 	state.Known = true
-	if r.inst.Beat != nil {
-		state.Interval = r.inst.Beat.Interval
-	}
+	state.Interval = r.inst.BeatTimes().Interval
 	h := r.holdingOf(OwnerHTTP)
 	if h == nil {
 		return state, false

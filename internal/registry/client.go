@@ -15,7 +15,10 @@ type clients struct {
 
 // client is one open connection. Its lock is taken with a shard's lock held.
 type client struct {
-	id      ClientID
+	id ClientID
+	// publishing is held while a [Publish] runs. It is taken before all others.
+	publishing sync.Mutex
+
 	mu      sync.Mutex
 	closed  bool
 	records map[*record]struct{} // what it keeps alive

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"errors"
 	"strconv"
 	"strings"
@@ -17,10 +18,9 @@ type Instance struct {
 	Metadata Metadata `json:"metadata,omitempty"`
 	// Weight is within 0 and 10000. 0 is listed and never chosen.
 	Weight float64 `json:"weight"`
-	// Beat holds the life times that the metadata asks for; nil means the
-	// defaults. It is derived from Metadata by the store.
-	Beat *BeatTimes `json:"-"`
-	Port int32      `json:"port"`
+	// Rare holds what few instances have; nil for the others.
+	Rare *Rare `json:"rare,omitempty"`
+	Port int32 `json:"port"`
 	// Serial is the number by which an instance with the snowflake ID generator
 	// is known, or 0 when the ID is computed; see [Instance.ID].
 	Serial    int32 `json:"serial,omitempty"`
@@ -31,6 +31,65 @@ type Instance struct {
 	Marked bool `json:"marked,omitempty"`
 	// HideID: registered through an API that shows no instance ID (v2 and v3 HTTP).
 	HideID bool `json:"hideId,omitempty"`
+	// Unclustered says how a client wrote that it names no cluster, which the
+	// computed ID repeats (gRPC).
+	Unclustered Unclustered `json:"unclustered,omitempty"`
+}
+
+// Rare is what few instances have.
+type Rare struct {
+	// ID is the one that the client chose; empty when it is computed.
+	ID string `json:"id,omitempty"`
+	// Beat are the life times that the metadata asks for. They are derived from it
+	// by the store.
+	Beat BeatTimes `json:"-"`
+}
+
+// rareOf returns what few instances have, nil for an instance without.
+func rareOf(id string, m Metadata) *Rare {
+	r := Rare{ID: id, Beat: beatTimesOf(m)}
+	if r == (Rare{}) {
+		return nil
+	}
+	return &r
+}
+
+// OwnID returns the ID that the client chose; empty when it is computed.
+func (i *Instance) OwnID() string {
+	if i.Rare == nil {
+		return ""
+	}
+	return i.Rare.ID
+}
+
+// BeatTimes returns the life times that the instance asks for.
+func (i *Instance) BeatTimes() BeatTimes {
+	if i.Rare == nil {
+		return BeatTimes{}
+	}
+	return i.Rare.Beat
+}
+
+// Unclustered is how a client wrote that it names no cluster: Java sends null, Go
+// an empty text. Both mean the cluster DEFAULT.
+type Unclustered uint8
+
+// The ways to name no cluster. The zero value is an instance with a cluster.
+const (
+	NullCluster Unclustered = iota + 1
+	BlankCluster
+)
+
+// idCluster returns the cluster as it stands in the computed ID.
+func (i *Instance) idCluster() string {
+	switch i.Unclustered {
+	case NullCluster:
+		return "null"
+	case BlankCluster:
+		return ""
+	default:
+		return i.Cluster
+	}
 }
 
 // Key returns the identity of the instance, its address as registered.
@@ -38,9 +97,12 @@ func (i *Instance) Key() InstanceKey {
 	return InstanceKey{IP: i.IP, Port: i.Port, Cluster: i.Cluster}
 }
 
-// AppendID appends the instance ID: ip#port#cluster#group@@service, or the
-// number that the snowflake generator gave.
+// AppendID appends the instance ID: the client's own, the number that the
+// snowflake generator gave, or else ip#port#cluster#group@@service.
 func (i *Instance) AppendID(b []byte, grouped string) []byte {
+	if own := i.OwnID(); own != "" {
+		return append(b, own...)
+	}
 	if i.Serial > 0 {
 		return strconv.AppendInt(b, int64(i.Serial-1), 10)
 	}
@@ -48,7 +110,7 @@ func (i *Instance) AppendID(b []byte, grouped string) []byte {
 	b = append(b, '#')
 	b = strconv.AppendInt(b, int64(i.Port), 10)
 	b = append(b, '#')
-	b = append(b, i.Cluster...)
+	b = append(b, i.idCluster()...)
 	b = append(b, '#')
 	return append(b, grouped...)
 }
@@ -61,7 +123,8 @@ func sameRegistration(a, b *Instance) bool {
 	return a.IP == b.IP && a.Port == b.Port && a.Cluster == b.Cluster &&
 		a.App == b.App && a.Metadata == b.Metadata && a.Weight == b.Weight &&
 		a.Enabled == b.Enabled && a.Ephemeral == b.Ephemeral &&
-		a.Marked == b.Marked && a.HideID == b.HideID
+		a.Marked == b.Marked && a.HideID == b.HideID &&
+		a.Unclustered == b.Unclustered && a.OwnID() == b.OwnID()
 }
 
 // The metadata keys by which an instance asks for its own life times, in
@@ -96,22 +159,17 @@ type BeatTimes struct {
 // maxBeatTime caps what metadata may ask for, so that sums cannot overflow.
 const maxBeatTime = 365 * 24 * time.Hour
 
-// beatTimesOf reads the life times that m asks for, nil when it asks for none.
-// As in the original only all-digit values count; anything else means the
-// default, and so does 0.
-func beatTimesOf(m Metadata) *BeatTimes {
+// beatTimesOf reads the life times that m asks for. As in the original only
+// all-digit values count; anything else means the default, and so does 0.
+func beatTimesOf(m Metadata) BeatTimes {
 	if !strings.Contains(string(m), `"preserved.`) {
-		return nil
+		return BeatTimes{}
 	}
-	t := BeatTimes{
+	return BeatTimes{
 		Interval: preservedMillis(m, KeyBeatInterval),
 		Timeout:  preservedMillis(m, KeyBeatTimeout),
 		Delete:   preservedMillis(m, KeyDeleteTimeout),
 	}
-	if t == (BeatTimes{}) {
-		return nil
-	}
-	return &t
 }
 
 func preservedMillis(m Metadata, key string) time.Duration {
@@ -128,26 +186,17 @@ func preservedMillis(m Metadata, key string) time.Duration {
 
 // BeatInterval returns how often the instance means to beat.
 func (i *Instance) BeatInterval() time.Duration {
-	if i.Beat == nil || i.Beat.Interval == 0 {
-		return DefaultBeatInterval
-	}
-	return i.Beat.Interval
+	return cmp.Or(i.BeatTimes().Interval, DefaultBeatInterval)
 }
 
 // BeatTimeout returns the silence after which the instance is unhealthy.
 func (i *Instance) BeatTimeout() time.Duration {
-	if i.Beat == nil || i.Beat.Timeout == 0 {
-		return DefaultBeatTimeout
-	}
-	return i.Beat.Timeout
+	return cmp.Or(i.BeatTimes().Timeout, DefaultBeatTimeout)
 }
 
 // DeleteTimeout returns the silence after which the instance is removed.
 func (i *Instance) DeleteTimeout() time.Duration {
-	if i.Beat == nil || i.Beat.Delete == 0 {
-		return DefaultDeleteTimeout
-	}
-	return i.Beat.Delete
+	return cmp.Or(i.BeatTimes().Delete, DefaultDeleteTimeout)
 }
 
 // wantsSerial reports whether m asks for a snowflake ID.

@@ -73,7 +73,7 @@ func CheckServiceV2(key ServiceKey) error {
 // CheckBeatTimes refuses metadata that asks for the instance to be given up, or
 // removed, before its next beat is due.
 func CheckBeatTimes(m Metadata) error {
-	i := Instance{Beat: beatTimesOf(m)}
+	i := Instance{Rare: rareOf("", m)}
 	if interval := i.BeatInterval(); i.BeatTimeout() < interval || i.DeleteTimeout() < interval {
 		return Refuse(InvalidBeatTimes, "metadata", "",
 			"Instance 'heart beat interval' must less than 'heart beat timeout' and 'ip delete timeout'.")

@@ -35,7 +35,7 @@ func (o *Override) apply(i *Instance) {
 	if o.Extra != nil {
 		i.Metadata = i.Metadata.With(*o.Extra)
 	}
-	i.Beat = beatTimesOf(i.Metadata)
+	i.Rare = rareOf(i.OwnID(), i.Metadata)
 }
 
 // Over returns o laid over an earlier override. A map that replaces the whole

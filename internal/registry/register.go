@@ -44,18 +44,24 @@ func (c *Register) apply(s *Store) (Result, error) {
 	sh := s.shard(c.Service)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	svc := sh.services[c.Service]
-	if err := c.refusal(svc); err != nil {
+	if err := c.refusal(sh.services[c.Service]); err != nil {
 		return Result{}, err
 	}
+	return Result{}, c.enrol(s, sh)
+}
+
+// enrol makes the registration. The caller holds the shard's lock, and the service
+// does not refuse.
+func (c *Register) enrol(s *Store, sh *shard) error {
 	key := c.Instance.Key().identity()
 	h := holding{kind: c.Owner.Kind, healthy: c.Instance.Healthy}
 	if h.kind == OwnerConnection {
 		if h.client = s.clients.enter(c.Owner.Client); h.client == nil {
-			return Result{}, clientClosed(c.Owner.Client)
+			return clientClosed(c.Owner.Client)
 		}
 		defer h.client.mu.Unlock()
 	}
+	svc := sh.services[c.Service]
 	if svc == nil {
 		svc = s.newService(sh, c.Service, s.blank, c.Meta)
 	}
@@ -69,7 +75,7 @@ func (c *Register) apply(s *Store) (Result, error) {
 	if h.client != nil {
 		h.client.hold(svc.records[i])
 	}
-	return Result{}, nil
+	return nil
 }
 
 // declare gives a service that holds nothing and that nobody has set up the kind
@@ -139,11 +145,12 @@ func (s *Store) registered(sh *shard, svc *service, c *Register, known *Instance
 		i.IP = strings.Clone(c.Instance.IP)
 	}
 	i.App = sh.interner.intern(i.App)
-	if i.Metadata == old.Metadata {
-		i.Metadata, i.Beat = old.Metadata, old.Beat
+	id := i.OwnID()
+	if i.Metadata == old.Metadata && id == old.OwnID() {
+		i.Metadata, i.Rare = old.Metadata, old.Rare
 	} else {
 		i.Metadata = Metadata(sh.interner.intern(string(i.Metadata)))
-		i.Beat = beatTimesOf(i.Metadata)
+		i.Rare = rareOf(strings.Clone(id), i.Metadata)
 	}
 	kept := i // only what is kept is allocated
 	return &kept

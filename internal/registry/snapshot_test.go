@@ -57,7 +57,7 @@ func (w *world) state() string {
 			fmt.Fprintf(&b, "service %s %s %s\n", key, marshal(w.t, v.Info), marshal(w.t, v.Clusters))
 			for _, st := range w.Standings(key, w.now) {
 				fmt.Fprintf(&b, "  %s %s beats %v owners %v override %s\n",
-					st.Instance.ID(v.Grouped), marshal(w.t, st.Instance), st.Instance.Beat, st.Owners, marshal(w.t, st.Override))
+					st.Instance.ID(v.Grouped), marshal(w.t, st.Instance), st.Instance.BeatTimes(), st.Owners, marshal(w.t, st.Override))
 			}
 		}
 	}

@@ -151,6 +151,8 @@ type Result struct {
 	// Touched are the instances after a [SetOverride], in the order of its
 	// entries and without those that are not there.
 	Touched []*Instance
+	// Released are the instances that a [Publish] took the connection's part from.
+	Released []*Instance
 }
 
 // Apply makes a change. A refusal is an *[Error] and leaves the state as it was.
@@ -189,6 +191,14 @@ func (s *Store) RaiseFloor(r int64) {
 			return
 		}
 	}
+}
+
+// AbsentRevision returns a revision for the absence of a service: no revision that
+// a service of that name had is greater, and every one that it will have is. It is
+// close to the wall clock where that allows.
+func (s *Store) AbsentRevision(now Instant) int64 {
+	s.RaiseFloor(now.Wall - 1)
+	return s.floor.Load()
 }
 
 // emit passes an event of a service to the sink. The caller holds the lock of

@@ -150,8 +150,8 @@ func (r *catalogRow) append(b []byte, grouped string) []byte {
 // generator is shown when it is named, and when there is no metadata at all.
 func appendBeatTimes(b []byte, i *registry.Instance) []byte {
 	interval := defaultBeatInterval
-	if i.Beat != nil && i.Beat.Interval > 0 {
-		interval = i.Beat.Interval
+	if asked := i.BeatTimes().Interval; asked > 0 {
+		interval = asked
 	}
 	b = append(b, `,"instanceHeartBeatInterval":`...)
 	b = strconv.AppendInt(b, interval.Milliseconds(), 10)
