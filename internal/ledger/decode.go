@@ -34,7 +34,7 @@ func parseRecord(line []byte) (Record, error) {
 		case fieldService:
 			e.Service.Name = m.text()
 		case fieldCluster, fieldIP, fieldPort, fieldEphemeral, fieldHealthy, fieldWeight, fieldEnabled,
-			fieldMarked, fieldHideID, fieldSerial, fieldApp, fieldMetadata:
+			fieldMarked, fieldHideID, fieldSerial, fieldOwnID, fieldUncluster, fieldApp, fieldMetadata:
 			if e.Instance == nil {
 				e.Instance = new(registry.Instance)
 			}
@@ -90,6 +90,10 @@ func parseInstance(i *registry.Instance, m *members) {
 		i.HideID = m.flag()
 	case fieldSerial:
 		i.Serial = m.integer32()
+	case fieldOwnID:
+		i.Rare = &registry.Rare{ID: m.text()}
+	case fieldUncluster:
+		i.Unclustered = registry.Unclustered(m.integer32())
 	case fieldApp:
 		i.App = m.text()
 	case fieldMetadata:

@@ -53,6 +53,8 @@ func appendInstance(b []byte, e *registry.Event) []byte {
 		b = appendFlag(b, `,"`+fieldMarked+`":1`, i.Marked)
 		b = appendFlag(b, `,"`+fieldHideID+`":1`, i.HideID)
 		b = appendNonZero(b, `,"`+fieldSerial+`":`, int64(i.Serial))
+		b = appendNonEmpty(b, `,"`+fieldOwnID+`":`, i.OwnID())
+		b = appendNonZero(b, `,"`+fieldUncluster+`":`, int64(i.Unclustered))
 		b = appendOverridable(append(b, ','), i)
 		b = appendBase(b, i, e.Base)
 	}

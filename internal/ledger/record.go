@@ -55,13 +55,15 @@ const (
 	fieldEphemeral = "e" // 1 or 0, present in every record with an instance
 	fieldHealthy   = "h" // flags are 1 or absent
 
-	fieldWeight   = "w" // the rest of an instance, in records that carry it whole
-	fieldEnabled  = "en"
-	fieldMarked   = "mk"
-	fieldHideID   = "hid"
-	fieldSerial   = "sn"
-	fieldApp      = "app"
-	fieldMetadata = "md" // object of strings, keys sorted, no blanks
+	fieldWeight    = "w" // the rest of an instance, in records that carry it whole
+	fieldEnabled   = "en"
+	fieldMarked    = "mk"
+	fieldHideID    = "hid"
+	fieldSerial    = "sn"
+	fieldOwnID     = "oi" // the ID that the client chose
+	fieldUncluster = "uc" // 1 or 2: how the client wrote that it names no cluster
+	fieldApp       = "app"
+	fieldMetadata  = "md" // object of strings, keys sorted, no blanks
 
 	fieldBase = "b" // what the owner registered: 1 for the same as above, or an object of those
 	// of fieldWeight, fieldEnabled, fieldApp and fieldMetadata that an override may change

@@ -81,11 +81,13 @@ func TestRecordRoundTrip(t *testing.T) {
 		Instance: &registry.Instance{
 			IP: "2001:db8::1", Port: -1, Cluster: "c1", App: "app", Weight: 0.25, Serial: 1 << 30,
 			Healthy: true, Enabled: true, Ephemeral: false, Marked: true, HideID: true,
+			Rare: &registry.Rare{ID: "my\"id"}, Unclustered: registry.BlankCluster,
 			Metadata: registry.NewMetadata(map[string]string{"a": "1", "q\"": "\u2028 {x}:,"}),
 		},
 		Base: &registry.Instance{
 			IP: "2001:db8::1", Port: -1, Cluster: "c1", Weight: 3, Serial: 1 << 30,
 			Healthy: true, Ephemeral: false, Marked: true, HideID: true,
+			Rare: &registry.Rare{ID: "my\"id"}, Unclustered: registry.BlankCluster,
 			Metadata: registry.NewMetadata(map[string]string{"b": "2"}),
 		},
 		Owner:    registry.Owner{Kind: registry.OwnerConnection, Client: "1764556800000_10.0.0.7_52044"},
