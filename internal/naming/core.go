@@ -86,6 +86,11 @@ func (c *Core) meta(cause registry.Cause) registry.Meta {
 
 // propose sends a durable command through the log.
 func (c *Core) propose(ctx context.Context, cmd registry.Command) (registry.Result, error) {
+	// A refused command would stay in the log, and a replay judges it without the
+	// ephemeral instances.
+	if err := c.store.Check(cmd); err != nil {
+		return registry.Result{}, err
+	}
 	return c.log.Propose(ctx, cmd)
 }
 
