@@ -3,7 +3,7 @@ package legacy
 import (
 	"context"
 	"math"
-	"strings"
+	"strconv"
 
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
 	"github.com/rollcall-registry/rollcall/internal/naming"
@@ -144,12 +144,17 @@ func (a *API) deRegService(x *httpapi.Exchange) {
 }
 
 // describe prints an instance as 0.9 does in its errors:
-// ip:port:unknown_weight_healthy_marked_cluster.
+// ip:port:unknown_weight_healthy_marked_cluster, without a port that is not above
+// 0.
 func describe(i *registry.Instance) string {
-	flag := map[bool]string{true: "true", false: "false"}
+	address := i.IP
+	if i.Port > 0 {
+		address += ":" + portText(i.Port)
+	}
 	weight := "NaN"
 	if !math.IsNaN(i.Weight) {
 		weight = string(appendNumber(nil, i.Weight, 64))
 	}
-	return strings.Join([]string{i.IP + ":" + portText(i.Port) + ":unknown", weight, flag[i.Healthy], flag[i.Marked], i.Cluster}, "_")
+	return address + ":unknown_" + weight + "_" + strconv.FormatBool(i.Healthy) + "_" +
+		strconv.FormatBool(i.Marked) + "_" + i.Cluster
 }
