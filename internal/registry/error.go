@@ -20,8 +20,8 @@ const (
 	InvalidWeight
 	// InvalidMetadata: Value is neither a JSON object of scalars nor k=v pairs.
 	InvalidMetadata
-	// MetadataTooLarge: the metadata of one instance exceeds the limit; Msg
-	// names the limit and the size.
+	// MetadataTooLarge: the metadata of one instance exceeds the limit, which is
+	// Value; Msg names it and the size.
 	MetadataTooLarge
 	// InvalidSelector: Value is no known selector.
 	InvalidSelector

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"math"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -158,7 +159,7 @@ func (l Limits) CheckMetadata(m Metadata) error {
 		return nil
 	}
 	if n := m.Len(); n > l.Metadata {
-		return Refuse(MetadataTooLarge, "metadata", "",
+		return Refuse(MetadataTooLarge, "metadata", strconv.Itoa(l.Metadata),
 			"Param 'metadata' is illegal, its keys and values have %d characters and may have %d.", n, l.Metadata)
 	}
 	return nil
