@@ -60,7 +60,7 @@ func (s *Server) assemble(dir *store.Dir) (*parts, error) {
 	p.pusher = push.New(s.cfg.Push, p.store, p.clock, pushObserver{p.metrics}, s.log)
 	apis := s.assembleAPIs(p)
 	p.udp = udppush.New(s.cfg.UDP, udppush.Parts{
-		Store: p.store, Clock: p.clock, Payload: apis.v1.Payload, Later: p.pusher.Schedule,
+		Store: p.store, Clock: p.clock, Payload: apis.payload, Later: p.pusher.Schedule,
 		Observer: udpObserver{p.metrics}, History: p.pushes.sink(),
 	}, s.log)
 	p.pusher.Deliver(registry.ProtocolUDP, p.udp)
@@ -103,6 +103,14 @@ type apis struct {
 	ops     *ops.API
 	foreign *foreign.API
 	legacy  *legacy.API
+}
+
+// payload returns what a packet tells a subscriber, in the form that it reads.
+func (a *apis) payload(view *registry.View, key registry.ServiceKey, sub *registry.Subscriber) []byte {
+	if sub.Form == legacy.Form {
+		return a.legacy.Payload(view, key, sub)
+	}
+	return a.v1.Payload(view, key, sub)
 }
 
 func (s *Server) assembleAPIs(p *parts) apis {

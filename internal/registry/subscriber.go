@@ -36,6 +36,9 @@ type Subscriber struct {
 	Service  ServiceKey
 	Protocol Protocol
 	App      string
+	// Form is the form of the lists that the subscriber reads, for a protocol that
+	// has several; empty for the usual one.
+	Form string
 	// Refused says why nothing is ever sent to this subscriber; empty for those
 	// who are pushed to.
 	Refused string
@@ -68,7 +71,7 @@ func (c *Subscribe) apply(s *Store) (Result, error) {
 		known.lastSeen.Store(int64(c.At.Lease))
 	}
 	sh.mu.RUnlock()
-	if known != nil && known.Refused == sub.Refused {
+	if known != nil && known.Refused == sub.Refused && known.Form == sub.Form {
 		return Result{}, nil
 	}
 	return Result{}, s.subscribe(sh, c)
@@ -79,7 +82,7 @@ func (s *Store) subscribe(sh *shard, c *Subscribe) error {
 	defer sh.mu.Unlock()
 	kept := &Subscriber{
 		Service: c.Subscriber.Service, Protocol: c.Subscriber.Protocol,
-		Refused: c.Subscriber.Refused, Since: c.At,
+		Form: c.Subscriber.Form, Refused: c.Subscriber.Refused, Since: c.At,
 	}
 	kept.Service, _ = c.Subscriber.Service.clone(sh.interner.intern(c.Subscriber.Service.Namespace))
 	kept.SubscriberKey = c.Subscriber.SubscriberKey

@@ -112,7 +112,7 @@ func (p *packet) text() (string, error) {
 
 // form is all that shapes a payload, beside the view.
 type form struct {
-	agent, clusters string
+	agent, clusters, name string
 	// consumer is set when a label selector tells consumers apart.
 	consumer netip.Addr
 }
@@ -135,7 +135,7 @@ type payload struct {
 
 // packet returns the packet for a subscriber, nil when there is none.
 func (e *edition) packet(sub *registry.Subscriber) *packet {
-	f := form{agent: sub.Agent, clusters: sub.Clusters}
+	f := form{agent: sub.Agent, clusters: sub.Clusters, name: sub.Form}
 	if e.view != nil && e.view.Info.Selector.Type == registry.SelectorLabel {
 		f.consumer = sub.Addr.Addr()
 	}

@@ -57,10 +57,10 @@ type Observer interface {
 }
 
 // Payload returns the JSON text that tells a subscriber of a service: the answer
-// to its look-up, with the clusters that it asked for and in the form that its
-// agent reads. view is nil when there is no such service. It is called once per
-// push for all subscribers with the same agent and clusters, and the same address
-// if a label selector looks at it. It returns nil when there is nothing to send.
+// to its look-up, with the clusters that it asked for and in the form that it
+// reads. view is nil when there is no such service. It is called once per push for
+// all subscribers with the same agent, clusters and form, and the same address if a
+// label selector looks at it. It returns nil when there is nothing to send.
 // The bytes must not change afterwards.
 type Payload func(view *registry.View, key registry.ServiceKey, sub *registry.Subscriber) []byte
 

@@ -77,22 +77,24 @@ func (a *API) srvIPXT(x *httpapi.Exchange) {
 // clustersOf returns the clusters of a list with commas, nil when it names none.
 // Unlike later versions 0.9 knows no cluster that is not there.
 func clustersOf(view *registry.View, text string) ([]string, error) {
-	if text == "" {
-		return nil, nil
-	}
-	var clusters []string
-	for name := range strings.SplitSeq(text, ",") {
-		name = strings.TrimSpace(name)
-		if name == "" {
-			continue
-		}
-		c := view.Cluster(name)
-		if c == nil {
+	clusters := clusterNames(text)
+	for _, name := range clusters {
+		if view.Cluster(name) == nil {
 			return nil, illegal("can not find cluster: %s, dom:%s", name, shown(view.Key))
 		}
-		clusters = append(clusters, c.Name)
 	}
 	return clusters, nil
+}
+
+// clusterNames splits a list with commas; it returns nil when it names none.
+func clusterNames(text string) []string {
+	var names []string
+	for name := range strings.SplitSeq(text, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // appendLookup appends the answer to a look-up, with its fields in the order in

@@ -1,6 +1,8 @@
 package legacy
 
 import (
+	"strconv"
+
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
 	"github.com/rollcall-registry/rollcall/internal/registry"
 )
@@ -16,6 +18,10 @@ func (a *API) cacheMillis(s *registry.Switches) int64 {
 	}
 	return s.DefaultCacheMillis
 }
+
+// Form is the [registry.Subscriber.Form] of those whose packets come from
+// [API.Payload].
+const Form = "0.9"
 
 // maxSubscriber bounds the texts of one subscription, in bytes.
 const maxSubscriber = 8 << 10
@@ -35,7 +41,7 @@ func (a *API) subscribe(x *httpapi.Exchange, q *lookup) (int64, error) {
 	})
 	sub := &registry.Subscriber{
 		SubscriberKey: registry.SubscriberKey{Addr: verdict.Target, Agent: x.UserAgent(), Clusters: q.clusters},
-		Service:       q.key, Protocol: registry.ProtocolUDP, App: q.app, Refused: verdict.Refused,
+		Service:       q.key, Protocol: registry.ProtocolUDP, App: q.app, Form: Form, Refused: verdict.Refused,
 	}
 	size := len(q.key.Namespace) + len(q.key.Group) + len(q.key.Name) + len(sub.Agent) + len(q.clusters) + len(q.app)
 	if !verdict.Subscribe || size > maxSubscriber {
@@ -48,4 +54,25 @@ func (a *API) subscribe(x *httpapi.Exchange, q *lookup) (int64, error) {
 		return s.DefaultCacheMillis, nil
 	}
 	return s.DefaultPushCacheMillis, nil
+}
+
+// Payload returns what a UDP packet tells a subscriber that srvIPXT made: the
+// answer to its look-up, in memory that the caller owns. It has no grouped name, by
+// which some clients would file it where they do not look. view is nil when the
+// service is gone. A disabled service is told without hosts, which clients ignore.
+func (a *API) Payload(view *registry.View, key registry.ServiceKey, sub *registry.Subscriber) []byte {
+	millis := a.core.Store().Switches().DefaultPushCacheMillis
+	if view != nil && !view.Info.Disabled {
+		return a.appendLookup(nil, view, &lookup{clusters: sub.Clusters}, clusterNames(sub.Clusters), millis)
+	}
+	b := append([]byte(nil), `{"dom":`...)
+	b = registry.AppendJSONString(b, shown(key))
+	b = append(b, `,"cacheMillis":`...)
+	b = strconv.AppendInt(b, millis, 10)
+	if view == nil {
+		b = append(b, `,"clusters":`...)
+		b = registry.AppendJSONString(b, sub.Clusters)
+		b = append(b, `,"hosts":[]`...)
+	}
+	return append(b, '}')
 }
