@@ -24,8 +24,7 @@ type driver struct {
 	keepsLast bool
 	// cluster is the cluster of an instance that names none; empty means DEFAULT.
 	cluster string
-	// noClusters: the SDK's beats do not name the cluster, so that those of an
-	// instance in another cluster than DEFAULT keep nobody alive.
+	// noClusters: other clusters than DEFAULT are of no use with this SDK.
 	noClusters bool
 }
 
@@ -37,13 +36,14 @@ func drivers() []*driver {
 			groups: true, namespaces: true, updates: true, pushed: true, keepsLast: true,
 		},
 		{
-			// Speaks the 0.9 API.
+			// Speaks the 0.9 API. Its beats do not name the cluster.
 			name: "node-1.1", tools: []string{"node", "npm"}, prepare: prepareNode("1.1.2"),
 			pushed: true, noClusters: true,
 		},
 		{
+			// Subscribes to the cluster DEFAULT when it is told none.
 			name: "node-2.6", tools: []string{"node", "npm"}, prepare: prepareNode("2.6.3"),
-			groups: true, namespaces: true, pushed: true, keepsLast: true,
+			groups: true, namespaces: true, pushed: true, keepsLast: true, noClusters: true,
 		},
 		{
 			name: "python-0.1", tools: []string{"python3"}, prepare: preparePython("0.1.14"),
