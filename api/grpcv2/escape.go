@@ -93,14 +93,10 @@ func (r *reader) hex4() rune {
 	return rune(n)
 }
 
-// appendString appends s as a JSON string.
-func appendString(b []byte, s string) []byte {
-	return append(inString(append(b, '"'), s), '"')
-}
-
-// inString appends s as a part of a JSON string. What is no UTF-8 becomes a
+// appendString appends s as a JSON string. What is no UTF-8 becomes a
 // replacement character; everything that need not be escaped is not.
-func inString(b []byte, s string) []byte {
+func appendString(b []byte, s string) []byte {
+	b = append(b, '"')
 	from := 0
 	for i := 0; i < len(s); {
 		c := s[i]
@@ -123,7 +119,7 @@ func inString(b []byte, s string) []byte {
 		i++
 		from = i
 	}
-	return append(b, s[from:]...)
+	return append(append(b, s[from:]...), '"')
 }
 
 func appendEscape(b []byte, c byte) []byte {

@@ -71,19 +71,16 @@ func (r *reader) stringMap() []byte {
 
 // Host is an instance as the server lists it.
 type Host struct {
-	// ID is the instance's own; when it is empty the ID is computed from
-	// IDCluster, the cluster as the client wrote it. HideID shows none.
-	ID        string
-	IDCluster string
-	HideID    bool
-	IP        string
-	Cluster   string
-	Service   string // group@@service
-	Metadata  string // a JSON object of strings
-	Weight    float64
-	Port      int32
-	Healthy   bool
-	Enabled   bool
+	// ID is absent when it is nil.
+	ID       []byte
+	IP       string
+	Cluster  string
+	Service  string // group@@service
+	Metadata string // a JSON object of strings
+	Weight   float64
+	Port     int32
+	Healthy  bool
+	Enabled  bool
 	// Ephemeral instances live as long as their client says so.
 	Ephemeral bool
 	// The life times that the instance asks for, or the defaults, in milliseconds.
@@ -96,9 +93,9 @@ type Host struct {
 // there: SDKs differ in which of them they insist on.
 func AppendHost(b []byte, h *Host) []byte {
 	b = append(b, '{')
-	if !h.HideID {
+	if h.ID != nil {
 		b = append(b, `"instanceId":`...)
-		b = append(h.appendID(b), ',')
+		b = append(appendString(b, alias(h.ID)), ',')
 	}
 	b = append(b, `"ip":`...)
 	b = appendString(b, h.IP)
@@ -117,17 +114,4 @@ func AppendHost(b []byte, h *Host) []byte {
 		b = appendString(append(b, `,"instanceIdGenerator":`...), h.IDGenerator)
 	}
 	return append(b, '}')
-}
-
-// appendID appends the ID that the generator "simple" makes,
-// ip#port#cluster#group@@service, unless the instance has one of its own.
-func (h *Host) appendID(b []byte) []byte {
-	if h.ID != "" {
-		return appendString(b, h.ID)
-	}
-	b = inString(append(b, '"'), h.IP)
-	b = appendInt(append(b, '#'), int64(h.Port))
-	b = inString(append(b, '#'), h.IDCluster)
-	b = inString(append(b, '#'), h.Service)
-	return append(b, '"')
 }

@@ -20,7 +20,7 @@ func hosts(list ...Host) func([]byte) []byte {
 
 func sampleHost() Host {
 	return Host{
-		IDCluster: "DEFAULT", IP: "10.0.0.1", Port: 8080, Cluster: "DEFAULT", Service: "g@@s", Metadata: `{"a":"1"}`,
+		ID: []byte("10.0.0.1#8080#DEFAULT#g@@s"), IP: "10.0.0.1", Port: 8080, Cluster: "DEFAULT", Service: "g@@s", Metadata: `{"a":"1"}`,
 		Weight: 1, Healthy: true, Enabled: true, Ephemeral: true,
 		BeatIntervalMillis: 5000, BeatTimeoutMillis: 15000, DeleteTimeoutMillis: 30000,
 	}
@@ -228,14 +228,13 @@ func TestHosts(t *testing.T) {
 		change func(*Host)
 		want   string
 	}{
-		"its own ID":       {func(h *Host) { h.ID = `my"id` }, `"instanceId":"my\"id",`},
-		"no ID":            {func(h *Host) { h.HideID = true }, `{"ip":"10.0.0.1"`},
-		"cluster not sent": {func(h *Host) { h.IDCluster = "null" }, `"instanceId":"10.0.0.1#8080#null#g@@s","ip"`},
-		"odd names":        {func(h *Host) { h.IP, h.Service = `a"b`, "g@@\xff" }, `"instanceId":"a\"b#8080#DEFAULT#g@@` + "�" + `"`},
-		"generator":        {func(h *Host) { h.IDGenerator = "simple" }, `30000,"instanceIdGenerator":"simple"}`},
-		"weights":          {func(h *Host) { h.Weight = 0.125 }, `"weight":0.125,`},
-		"small weight":     {func(h *Host) { h.Weight = 1e-7 }, `"weight":0.0000001,`},
-		"flags":            {func(h *Host) { h.Healthy, h.Enabled, h.Ephemeral = false, false, false }, `"healthy":false,"enabled":false,"ephemeral":false`},
+		"odd ID":       {func(h *Host) { h.ID = []byte(`my"id`) }, `"instanceId":"my\"id",`},
+		"no ID":        {func(h *Host) { h.ID = nil }, `{"ip":"10.0.0.1"`},
+		"odd names":    {func(h *Host) { h.IP, h.Service = `a"b`, "g@@\xff" }, `"ip":"a\"b"`},
+		"generator":    {func(h *Host) { h.IDGenerator = "simple" }, `30000,"instanceIdGenerator":"simple"}`},
+		"weights":      {func(h *Host) { h.Weight = 0.125 }, `"weight":0.125,`},
+		"small weight": {func(h *Host) { h.Weight = 1e-7 }, `"weight":0.0000001,`},
+		"flags":        {func(h *Host) { h.Healthy, h.Enabled, h.Ephemeral = false, false, false }, `"healthy":false,"enabled":false,"ephemeral":false`},
 	} {
 		h := sampleHost()
 		tt.change(&h)

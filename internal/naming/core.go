@@ -63,6 +63,7 @@ type Reader interface {
 	Switches() *registry.Switches
 	CheckSwitch(entry, value string) error
 	Subscribers(registry.ServiceKey) []*registry.Subscriber
+	Subscriber(registry.ServiceKey, registry.SubscriberKey) *registry.Subscriber
 	CountSubscribers(registry.ServiceKey) int
 	FindSubscribers(match func(registry.ServiceKey) bool) []*registry.Subscriber
 	Standings(registry.ServiceKey, registry.Instant) []registry.Standing

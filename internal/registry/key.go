@@ -42,6 +42,12 @@ func (k ServiceKey) compare(o ServiceKey) int {
 	return strings.Compare(k.Grouped(), o.Grouped())
 }
 
+// Clone returns a copy that shares no memory with k.
+func (k ServiceKey) Clone() ServiceKey {
+	k, _ = k.clone(strings.Clone(k.Namespace))
+	return k
+}
+
 // clone copies the strings into one allocation, so that a key made of request
 // memory may be kept. grouped is group@@service in the same memory.
 func (k ServiceKey) clone(namespace string) (key ServiceKey, grouped string) {

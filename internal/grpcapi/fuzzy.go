@@ -1,0 +1,3 @@
+package grpcapi
+
+func (x *call) fuzzyWatch() error { x.succeed(); return nil }
