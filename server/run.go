@@ -18,19 +18,29 @@ type running struct {
 	cancel context.CancelFunc
 	ended  chan struct{}
 	err    error // set before ended is closed
+	told   bool  // its fault has been told of; belongs to the crew's goroutine
+}
+
+// fault says why a part ended before it was told to. It is said once: stop does
+// not repeat it.
+func (r *running) fault() error {
+	r.told = true
+	if r.err == nil {
+		return fmt.Errorf("%s ended by itself", r.name)
+	}
+	return fmt.Errorf("%s: %w", r.name, r.err)
 }
 
 // crew are the parts that run, in the order of their start. It belongs to one
 // goroutine.
 type crew struct {
-	parts  []*running
-	failed chan *running // gets each part that ends, once
+	parts []*running
+	// first has room for the first part that ends, which brings the others down.
+	// What becomes of those is for stop to tell.
+	first chan *running
 }
 
-// crewSize is more than there are parts, so that none waits to say it ended.
-const crewSize = 64
-
-func newCrew() *crew { return &crew{failed: make(chan *running, crewSize)} }
+func newCrew() *crew { return &crew{first: make(chan *running, 1)} }
 
 // start runs p in a goroutine of its own. Its context does not end with that of
 // the server, so that parts can be stopped one after the other.
@@ -41,7 +51,10 @@ func (c *crew) start(p part) {
 	go func() {
 		r.err = p.run(ctx)
 		close(r.ended)
-		c.failed <- r
+		select {
+		case c.first <- r:
+		default:
+		}
 	}()
 }
 
@@ -50,23 +63,20 @@ func (c *crew) wait(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return nil
-	case r := <-c.failed:
-		if r.err == nil {
-			return fmt.Errorf("%s ended by itself", r.name)
-		}
-		return fmt.Errorf("%s: %w", r.name, r.err)
+	case r := <-c.first:
+		return r.fault()
 	}
 }
 
 // stop ends the parts, the last started first, each when the one before has
-// ended, and returns what went wrong.
+// ended, and returns what went wrong and has not been told.
 func (c *crew) stop() error {
 	var errs []error
 	for i := len(c.parts) - 1; i >= 0; i-- {
 		r := c.parts[i]
 		r.cancel()
 		<-r.ended
-		if r.err != nil {
+		if r.err != nil && !r.told {
 			errs = append(errs, fmt.Errorf("stop %s: %w", r.name, r.err))
 		}
 	}

@@ -11,6 +11,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
+	"github.com/rollcall-registry/rollcall/internal/httpapi"
 	v1 "github.com/rollcall-registry/rollcall/internal/httpapi/v1"
 	"github.com/rollcall-registry/rollcall/internal/store"
 )
@@ -115,8 +118,8 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	crew.start(part{"durable log", p.log.Run})
 	select {
 	case <-p.log.Ready():
-	case r := <-crew.failed:
-		return r.err
+	case r := <-crew.first:
+		return r.fault()
 	case <-ctx.Done():
 		return nil
 	}
@@ -136,14 +139,14 @@ func (s *Server) Run(ctx context.Context) (err error) {
 
 // serve starts what runs once the state is complete.
 func (s *Server) serve(ctx context.Context, crew *crew, p *parts, dir *store.Dir) error {
-	if err := p.udp.Listen(); err != nil {
-		return err
-	}
 	listeners, err := s.listen(ctx)
 	if err != nil {
 		return err
 	}
-	addrs := Addrs{UDP: p.udp.Addr()}
+	if err := p.udp.Listen(); err != nil {
+		closeAll(listeners)
+		return err
+	}
 	if p.pushes != nil {
 		crew.start(part{"history of pushes", p.pushes.Run})
 	}
@@ -155,14 +158,13 @@ func (s *Server) serve(ctx context.Context, crew *crew, p *parts, dir *store.Dir
 		{"probes", p.checker.Run},
 		{"UDP push", p.udp.Run},
 		{"push", p.pusher.Run},
+		{"HTTP", func(ctx context.Context) error { return serveHTTP(ctx, p.http, listeners) }},
 	} {
 		crew.start(part)
 	}
+	addrs := Addrs{UDP: p.udp.Addr()}
 	for _, ln := range listeners {
 		addrs.HTTP = append(addrs.HTTP, ln.Addr())
-		crew.start(part{"HTTP on " + ln.Addr().String(), func(ctx context.Context) error {
-			return p.http.Serve(ctx, ln)
-		}})
 	}
 	s.addrs.Store(&addrs)
 	p.members.SetAddress(host(addrs.HTTP[0]))
@@ -215,12 +217,31 @@ func (s *Server) listen(ctx context.Context) ([]net.Listener, error) {
 	for _, address := range s.cfg.Listen {
 		ln, err := lc.Listen(ctx, "tcp", address)
 		if err != nil {
-			for _, open := range listeners {
-				_ = open.Close()
-			}
+			closeAll(listeners)
 			return nil, fmt.Errorf("listen on %s: %w; is another server running there?", address, err)
 		}
 		listeners = append(listeners, ln)
 	}
 	return listeners, nil
+}
+
+func closeAll(listeners []net.Listener) {
+	for _, ln := range listeners {
+		_ = ln.Close()
+	}
+}
+
+// serveHTTP serves all listeners until ctx ends. They stop together, so that they
+// share the time that running requests are given.
+func serveHTTP(ctx context.Context, h *httpapi.Server, listeners []net.Listener) error {
+	serving, ctx := errgroup.WithContext(ctx)
+	for _, ln := range listeners {
+		serving.Go(func() error {
+			if err := h.Serve(ctx, ln); err != nil {
+				return fmt.Errorf("%s: %w", ln.Addr(), err)
+			}
+			return nil
+		})
+	}
+	return serving.Wait()
 }
