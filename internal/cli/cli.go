@@ -6,7 +6,7 @@
 //
 //	0  done; for serve: stopped by a signal with everything flushed
 //	1  failed: the server could not start, run or stop in time; a running
-//	   server could not be asked or refused
+//	   server could not be asked or refused; what was asked about is not there
 //	2  misuse: an unknown command, a bad flag, or settings that cannot be
 //
 // A command is one file with one function that returns a *cobra.Command; the
@@ -132,6 +132,14 @@ Exit codes: 0 done, 1 failed, 2 misuse (a bad flag, command or setting).`,
 		serve,
 		a.versionCommand(),
 		a.readyCommand(),
+		a.listCommand(),
+		a.registerCommand(),
+		a.deregisterCommand(),
+		a.historyCommand(),
+		a.whyCommand(),
+		a.backupCommand(),
+		a.restoreCommand(),
+		a.exportCommand(),
 	)
 	return root, nil
 }

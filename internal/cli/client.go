@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -31,37 +32,71 @@ type client struct {
 	http      *http.Client
 	namespace string // as given; empty is the public namespace
 	json      bool   // whether answers are shown as JSON
+	in        io.Reader
 	out       io.Writer
+	notes     io.Writer // for people, beside what was asked for
 }
+
+// answerTime is how long an answer may take to begin, unless told otherwise.
+const answerTime = 30 * time.Second
 
 // clientCommand completes cmd, a command that asks a running server: it adds
 // the flags that all such commands share, and runs with a context that a signal
 // ends.
 func (a *app) clientCommand(cmd *cobra.Command, run func(ctx context.Context, c *client, args []string) error) *cobra.Command {
-	server := cmd.Flags().StringP("server", "s", "", "The server to ask, as `host:port` or URL.\nenv ROLLCALL_SERVER, default "+defaultServer)
-	namespace := cmd.Flags().String("namespace", "", "The namespace to ask about.\nenv ROLLCALL_NAMESPACE, default public")
-	asJSON := cmd.Flags().Bool("json", false, "Print JSON for programs.")
-	timeout := cmd.Flags().Duration("timeout", 30*time.Second, "Longest time to wait until an answer begins.")
+	flags := cmd.Flags()
+	flags.StringP("server", "s", "", "The server to ask, as `host:port` or URL.\nenv ROLLCALL_SERVER, default "+defaultServer)
+	flags.String("namespace", "", "The namespace to ask about.\nenv ROLLCALL_NAMESPACE, default public")
+	flags.Bool("json", false, "Print JSON for programs.")
+	flags.Duration("timeout", answerTime, "Longest time to wait until an answer begins.")
 
 	cmd.GroupID = clientGroup
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		base, err := serverURL(cmp.Or(*server, a.lookupEnv("ROLLCALL_SERVER"), defaultServer))
+		c, err := a.clientOf(cmd)
 		if err != nil {
 			return &usageError{err}
 		}
+		defer c.http.CloseIdleConnections()
 		ctx, stop := untilSignal(cmd.Context(), a.process.Signals)
 		defer stop()
-		transport := newTransport(*timeout)
-		defer transport.CloseIdleConnections()
-		return run(ctx, &client{
-			base:      base,
-			http:      &http.Client{Transport: transport},
-			namespace: cmp.Or(*namespace, a.lookupEnv("ROLLCALL_NAMESPACE")),
-			json:      *asJSON,
-			out:       cmd.OutOrStdout(),
-		}, args)
+		return run(ctx, c, args)
 	}
 	return cmd
+}
+
+// clientOf returns the client that the flags of a command and the environment
+// describe. Its idle connections are the caller's to close.
+func (a *app) clientOf(cmd *cobra.Command) (*client, error) {
+	flags := cmd.Flags()
+	server, err := flags.GetString("server")
+	if err != nil {
+		return nil, err
+	}
+	base, err := serverURL(cmp.Or(server, a.lookupEnv("ROLLCALL_SERVER"), defaultServer))
+	if err != nil {
+		return nil, err
+	}
+	namespace, err := flags.GetString("namespace")
+	if err != nil {
+		return nil, err
+	}
+	asJSON, err := flags.GetBool("json")
+	if err != nil {
+		return nil, err
+	}
+	timeout, err := flags.GetDuration("timeout")
+	if err != nil {
+		return nil, err
+	}
+	return &client{
+		base:      base,
+		http:      &http.Client{Transport: newTransport(timeout)},
+		namespace: cmp.Or(namespace, a.lookupEnv("ROLLCALL_NAMESPACE")),
+		json:      asJSON,
+		in:        cmd.InOrStdin(),
+		out:       cmd.OutOrStdout(),
+		notes:     cmd.ErrOrStderr(),
+	}, nil
 }
 
 // serverURL reads host:port or a URL.
@@ -87,16 +122,22 @@ func newTransport(timeout time.Duration) *http.Transport {
 	}
 }
 
-// do sends a request and returns the body of a successful answer, which the
-// caller closes. Parameters go into the query. Any other answer is an error
-// with its text.
+// do sends a request without a body; see [client.send].
 func (c *client) do(ctx context.Context, method, path string, query url.Values) (io.ReadCloser, error) {
+	return c.send(ctx, method, path, query, http.NoBody, 0)
+}
+
+// send sends a request and returns the body of a successful answer, which the
+// caller closes. Parameters go into the query. size is that of the request's body,
+// -1 when it is not known. Any other answer is a [*refusedError].
+func (c *client) send(ctx context.Context, method, path string, query url.Values, content io.Reader, size int64) (io.ReadCloser, error) {
 	u := c.base.JoinPath(path)
 	u.RawQuery = query.Encode()
-	req, err := http.NewRequestWithContext(ctx, method, u.String(), http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, method, u.String(), content)
 	if err != nil {
 		return nil, err
 	}
+	req.ContentLength = size
 	req.Header.Set("User-Agent", "rollcall-cli")
 	resp, err := c.http.Do(req)
 	if err != nil {
@@ -110,7 +151,7 @@ func (c *client) do(ctx context.Context, method, path string, query url.Values) 
 	if err != nil {
 		return nil, fmt.Errorf("%s answered %s and broke off: %w", c.base, resp.Status, err)
 	}
-	return nil, fmt.Errorf("%s answered %s: %s", c.base, resp.Status, strings.TrimSpace(string(text)))
+	return nil, &refusedError{server: c.base.String(), path: path, status: resp.StatusCode, text: string(text)}
 }
 
 // unreachable words an error of the transport for an operator.
@@ -125,7 +166,11 @@ func (c *client) unreachable(ctx context.Context, err error) error {
 	if errors.As(err, &failed) {
 		err = failed.Err
 	}
-	return fmt.Errorf("ask %s: %w", c.base, err)
+	var slow net.Error
+	if errors.As(err, &slow) && slow.Timeout() {
+		return fmt.Errorf("%s does not answer in time (%w); wait longer with --timeout, or look at the server", c.base, err)
+	}
+	return fmt.Errorf("ask %s: %w; see whether --server is right", c.base, err)
 }
 
 // show prints v as JSON if that was asked for, and otherwise the rows that
@@ -137,9 +182,23 @@ func (c *client) show(v any, table func(w io.Writer)) error {
 		enc.SetEscapeHTML(false)
 		return enc.Encode(v)
 	}
-	w := tabwriter.NewWriter(c.out, 0, 8, 2, ' ', 0)
-	table(w)
-	return w.Flush()
+	return c.table(0, table)
+}
+
+// table prints the rows that write writes, with columns of some least width.
+func (c *client) table(width int, write func(w io.Writer)) error {
+	var aligned bytes.Buffer
+	w := tabwriter.NewWriter(&aligned, width, 8, 2, ' ', 0)
+	write(w)
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for line := range bytes.Lines(aligned.Bytes()) {
+		if _, err := fmt.Fprintf(c.out, "%s\n", bytes.TrimRight(line, " \n")); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // untilSignal returns a context that ends with the first signal, and a function

@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+)
+
+// followInterval is how often a history is asked for what is new.
+const followInterval = time.Second
+
+// follow shows the latest entries and then what happens, until ctx ends. A server
+// that is away for a while is followed on when it is back.
+func (c *client) follow(ctx context.Context, f *historyFlags) error {
+	feeds := f.feeds(c)
+	for _, feed := range feeds {
+		if err := feed.start(ctx); err != nil {
+			return err
+		}
+	}
+	entries, err := latest(ctx, feeds, f.limit)
+	if err != nil {
+		return err
+	}
+	namespaces := f.service == "" && c.namespace == ""
+	if err := c.showMore(entries, namespaces, true); err != nil {
+		return err
+	}
+	ticker := time.NewTicker(followInterval)
+	defer ticker.Stop()
+	for failing := false; ; {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		entries, err := fresh(ctx, feeds)
+		if err != nil && ctx.Err() == nil && !failing {
+			fmt.Fprintf(c.notes, "cannot follow for now, going on: %v\n", err)
+		}
+		failing = err != nil
+		if err := c.showMore(entries, namespaces, false); err != nil {
+			return err
+		}
+	}
+}
+
+// fresh returns what came since the last time, the oldest first.
+func fresh(ctx context.Context, feeds []*feed) ([]entry, error) {
+	var all []entry
+	for _, f := range feeds {
+		entries, err := f.fresh(ctx)
+		if err != nil {
+			inTime(all)
+			return all, err
+		}
+		all = append(all, entries...)
+	}
+	inTime(all)
+	return all, nil
+}
+
+// showMore shows entries that follow others: one JSON object a line, or rows whose
+// columns are wide enough that the parts of the table usually fit.
+func (c *client) showMore(entries []entry, namespaces, heading bool) error {
+	if c.json {
+		enc := json.NewEncoder(c.out)
+		enc.SetEscapeHTML(false)
+		for _, e := range entries {
+			var v any = e.event
+			if e.push != nil {
+				v = e.push
+			}
+			if err := enc.Encode(v); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	const width = 16
+	return c.table(width, func(w io.Writer) {
+		if heading {
+			entryHeading(w, namespaces)
+		}
+		for i := range entries {
+			entries[i].row(w, namespaces)
+		}
+	})
+}
