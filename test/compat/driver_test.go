@@ -22,7 +22,8 @@ type driver struct {
 	pushed bool
 	// keepsLast: the SDK ignores an empty list once it had another.
 	keepsLast bool
-	// cluster is the cluster of an instance that names none; empty means DEFAULT.
+	// cluster is what the SDK registers an instance in that names none; empty means
+	// DEFAULT.
 	cluster string
 	// noClusters: other clusters than DEFAULT are of no use with this SDK.
 	noClusters bool
@@ -50,6 +51,7 @@ func drivers() []*driver {
 			groups: true, namespaces: true, updates: true, cluster: "None",
 		},
 		{
+			// When an instance names no cluster, its beats make another one in DEFAULT.
 			name: "python-1.0", tools: []string{"python3"}, prepare: preparePython("1.0.0"),
 			groups: true, namespaces: true, updates: true, cluster: "None",
 		},

@@ -2,9 +2,12 @@ package compat
 
 import (
 	"maps"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/rollcall-registry/rollcall/api/opsv1"
 )
 
 // aMoment is for what needs no beat and no poll; aPoll for what an SDK learns at
@@ -92,23 +95,29 @@ func bare(t *testing.T, b *bench) {
 		t.Errorf("a service without instances has %+v", l.Hosts)
 	}
 	c.do("register", inst)
-	eventually(t, aMoment, "the registration", func() bool { _, ok := s.candidate(p, inst.addr()); return ok })
-	got, _ := s.candidate(p, inst.addr())
-	wantCluster := "DEFAULT"
+	cluster := "DEFAULT"
 	if b.driver.cluster != "" {
-		wantCluster = b.driver.cluster
+		cluster = b.driver.cluster
 	}
-	if got.Cluster != wantCluster || got.Weight != 1 || !got.Healthy || !got.Enabled || !got.Ephemeral {
-		t.Errorf("registered %+v, want cluster %s, weight 1, healthy, enabled, ephemeral", got.Instance, wantCluster)
+	var got opsv1.Candidate
+	there := func() bool {
+		candidates := s.explain(p).Candidates
+		i := slices.IndexFunc(candidates, func(c opsv1.Candidate) bool {
+			return addrOf(c.IP, c.Port) == inst.addr() && c.Cluster == cluster
+		})
+		if i >= 0 {
+			got = candidates[i]
+		}
+		return i >= 0
+	}
+	eventually(t, aMoment, "the registration in cluster "+cluster, there)
+	if got.Weight != 1 || !got.Healthy || !got.Enabled || !got.Ephemeral {
+		t.Errorf("registered %+v, want weight 1, healthy, enabled, ephemeral", got.Instance)
 	}
 	c.lookup("bare", "", aMoment, "the instance", only(inst.addr()))
-	c.do("deregister", withCluster(inst, b.driver.cluster))
-	eventually(t, aMoment, "the deregistration", func() bool { _, ok := s.candidate(p, inst.addr()); return !ok })
-}
-
-func withCluster(inst Instance, cluster string) Instance {
-	inst.Cluster = cluster
-	return inst
+	inst.Cluster = b.driver.cluster
+	c.do("deregister", inst)
+	eventually(t, aMoment, "the deregistration", func() bool { return !there() })
 }
 
 // rich is an instance with something to say in every field.

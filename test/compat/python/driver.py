@@ -12,6 +12,7 @@ import threading
 OUT, sys.stdout = sys.stdout, sys.stderr  # what the SDK prints is not for the test
 
 import nacos  # noqa: E402
+from nacos.listener import SubscribeListener  # noqa: E402
 
 BEAT_SECONDS = 5
 POLL_SECONDS = 2
@@ -84,7 +85,8 @@ class Driver:
         def told(event, instance):
             write({"service": o["service"], **self.lookup(o)})
 
-        self.client.subscribe(told, POLL_SECONDS, o["service"], **self.group(o))
+        listener = SubscribeListener(fn=told, listener_name=o["service"])
+        self.client.subscribe(listener, POLL_SECONDS, o["service"], **self.group(o))
         return {}
 
     def status(self, _):
