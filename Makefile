@@ -9,6 +9,8 @@ FUZZTIME ?= 10s
 BENCH    ?= .
 COUNT    ?= 6
 BASELINE ?= test/bench/baseline.txt
+# The drivers that `make compat` runs.
+SDK      ?= all
 
 .DEFAULT_GOAL := help
 .PHONY: help check build run test golden fuzz bench compat generate vuln tidy fmt vet lint arch fmt-check generate-check tidy-check
@@ -44,8 +46,8 @@ bench: ## run the benchmarks (BENCH, COUNT) and compare them with BASELINE
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) -timeout 60m ./... | tee bin/bench.txt
 	@if [ -f $(BASELINE) ]; then $(TOOL) benchstat $(BASELINE) bin/bench.txt; fi
 
-compat: ## drive the built binary with the official client SDKs that are installed
-	$(GO) test -count=1 -v -timeout 30m ./test/compat/...
+compat: ## drive the built binary with the official client SDKs (SDK=go-v1,java-1.4)
+	$(GO) test -count=1 -v -timeout 30m -parallel 12 ./test/compat -sdk $(SDK)
 
 generate: ## write the generated files anew (docs/config.md)
 	$(GO) generate ./...

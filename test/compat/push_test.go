@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/rollcall-registry/rollcall/api/opsv1"
 )
 
 // pushWithin is how late a change may be told to an SDK that is pushed to, on a
@@ -68,6 +70,26 @@ func changes(t *testing.T, b *bench) {
 
 	b.changeAfterSilence(t, s, p, sub)
 	b.lastOneLeaves(t, s, p, sub)
+	if b.driver.pushed {
+		checkAcknowledged(t, s, p)
+	}
+}
+
+// checkAcknowledged wants every packet acknowledged: SDKs differ in how they write
+// the number of a packet, and who is misread is sent everything twice.
+func checkAcknowledged(t *testing.T, s *server, p place) {
+	t.Helper()
+	var pushes opsv1.Pushes
+	s.ask("/rollcall/v1/pushes", p.params(), &pushes)
+	for _, push := range pushes.Pushes {
+		if push.Kind != "acknowledged" {
+			t.Errorf("%s of revision %d: %s", push.Kind, push.Revision, push.Problem)
+		}
+	}
+	if len(pushes.Pushes) == 0 {
+		t.Error("no packet was acknowledged")
+	}
+	t.Logf("%d pushes", len(pushes.Pushes))
 }
 
 // changesByHand registers, changes and deregisters with plain HTTP, and returns how

@@ -233,6 +233,23 @@ func weights(t *testing.T, b *bench) {
 	}
 }
 
+// odd has metadata of the characters that forms and queries are made of, which must
+// come through registration, beats and look-ups.
+func odd(t *testing.T, b *bench) {
+	s := serve(t, b.bin)
+	p := b.driver.place("odd")
+	c := b.client(t, s, p.namespace)
+	inst := b.driver.rich(p, 8080)
+	inst.Metadata = map[string]string{"a&b=c": "100%;x+y #1&z=?", "quote": `"\'`, "percent": "%41%zz", "lines": "1\n2\t3"}
+	c.do("register", inst)
+	checkShown(t, c.lookup(p.service, p.group, aMoment, "the instance", only(inst.addr())), inst)
+	eventually(t, aPoll, "a beat", func() bool {
+		got, ok := s.candidate(p, inst.addr())
+		return ok && got.SinceBeat != nil && *got.SinceBeat < 1000 && time.Since(registeredAt(s, p, inst)) > 2*time.Second
+	})
+	checkStored(t, s, p, inst)
+}
+
 // largeSize makes a list whose packet, compressed, is beyond the 4,024 bytes that
 // the Go SDK's receiver takes.
 const largeSize = 300
