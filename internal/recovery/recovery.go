@@ -56,7 +56,8 @@ type head struct {
 	Revision int64 `json:"revision"`
 }
 
-// Keeper keeps the memory of ephemeral instances in one file and the history.
+// Keeper keeps the memory of ephemeral instances in one file and the history. Its
+// life is New, [Keeper.Open], [Memory.Recall], [Keeper.Run] until the end.
 type Keeper struct {
 	cfg     Config
 	path    string
@@ -140,14 +141,14 @@ func (k *Keeper) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			return k.Save()
+			return k.save()
 		case <-reconnect.C:
 			k.dropClients()
 			continue
 		case <-ticker.C:
 		case <-k.ledger.SnapshotWanted():
 		}
-		if err := k.Save(); err != nil {
+		if err := k.save(); err != nil {
 			k.log.Error("cannot write the snapshot of ephemeral instances; the history still remembers them", "err", err)
 		}
 	}
@@ -157,6 +158,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 func (k *Keeper) dropClients() {
 	cause := registry.Cause{Kind: registry.CauseRestart, Detail: "not reconnected within " + k.cfg.ReconnectTime.String()}
 	for _, id := range k.clients {
+		// Closing refuses nothing.
 		_, _ = k.store.Apply(&registry.CloseClient{Meta: registry.Meta{At: k.clock.Now(), Cause: cause}, Client: id})
 	}
 	k.clients = nil
@@ -166,9 +168,10 @@ func (k *Keeper) dropClients() {
 // milliseconds since the epoch; 0 before the first.
 func (k *Keeper) SavedAt() int64 { return k.written.Load() }
 
-// Save writes a snapshot. The history before it is then no longer needed for
+// save writes a snapshot and returns when it is safe on disk; a failure leaves the
+// one before it in place. The history before it is then no longer needed for
 // recovery.
-func (k *Keeper) Save() error {
+func (k *Keeper) save() error {
 	// The sequence is read first: what happens meanwhile may be in the snapshot,
 	// and is replayed over it in any case.
 	at := k.clock.Now()
