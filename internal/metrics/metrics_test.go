@@ -67,7 +67,7 @@ func TestText(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got != string(want) {
-		t.Errorf("got\n%s\nwant, as in %s:\n%s", got, path, want)
+		t.Errorf("got\n%s\nwant, as in %s (-update writes it):\n%s", got, path, want)
 	}
 }
 
