@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/rollcall-registry/rollcall/internal/consensus"
+	"github.com/rollcall-registry/rollcall/internal/grpcapi"
+	"github.com/rollcall-registry/rollcall/internal/grpcapi/grpcgo"
 	"github.com/rollcall-registry/rollcall/internal/health"
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
 	"github.com/rollcall-registry/rollcall/internal/httpapi/foreign"
@@ -39,6 +41,8 @@ type parts struct {
 	pusher  *push.Pusher
 	udp     *udppush.Sender
 	http    *httpapi.Server
+	grpc    *grpcapi.API
+	conns   *grpcgo.Server
 }
 
 // assemble makes the parts over an open data directory. It starts nothing.
@@ -64,6 +68,7 @@ func (s *Server) assemble(dir *store.Dir) (*parts, error) {
 		Observer: udpObserver{p.metrics}, History: p.pushes.sink(),
 	}, s.log)
 	p.pusher.Deliver(registry.ProtocolUDP, p.udp)
+	s.assembleGRPC(p)
 	p.gate.Sink = naming.Sinks{p.ledger, p.pusher, p.expirer, p.checker, eventCounter{p.metrics}}
 	if err := s.assembleHTTP(p, apis); err != nil {
 		return nil, err
@@ -95,6 +100,16 @@ func (s *Server) assembleStorage(p *parts, dir *store.Dir) error {
 	}
 	p.keeper = recovery.New(s.cfg.Recovery, dir.Path("ephemeral"), p.store, p.ledger, p.clock, s.log)
 	return nil
+}
+
+// assembleGRPC makes the gRPC front-end and its transport.
+func (s *Server) assembleGRPC(p *parts) {
+	p.grpc = grpcapi.New(s.cfg.GRPC, grpcapi.Parts{
+		Core: p.core, Encoder: p.encoder, Later: p.pusher.Schedule, Observer: grpcObserver{p.metrics},
+		History: p.pushes.sink(), Ready: s.readiness, Log: s.log,
+	})
+	p.pusher.Deliver(registry.ProtocolGRPC, p.grpc)
+	p.conns = grpcgo.New(s.cfg.GRPCConn, p.grpc, s.log)
 }
 
 // apis are the front-ends over HTTP.

@@ -4,7 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 
+	"github.com/rollcall-registry/rollcall/internal/grpcapi"
+	"github.com/rollcall-registry/rollcall/internal/grpcapi/grpcgo"
 	"github.com/rollcall-registry/rollcall/internal/health"
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
 	"github.com/rollcall-registry/rollcall/internal/ledger"
@@ -18,17 +21,21 @@ import (
 // Config is the configuration of one server: one struct per part. Start from
 // [DefaultConfig].
 type Config struct {
-	Listen     []string `config:"listen" value:"host:port" help:"Address for clients: HTTP/1.1 and UDP subscriptions. Port 0 takes a free port, which the ready line names."`
-	DataDir    string   `config:"data-dir" value:"directory" help:"Where durable data, the history and the memory of ephemeral instances are kept. It is made when it is not there; one server at a time may use it."`
-	CacheBytes int      `config:"cache" unit:"bytes" help:"How much memory encoded instance lists may take, shared by look-ups and pushes."`
+	Listen []string `config:"listen" value:"host:port" help:"Address for clients: HTTP/1.1 and UDP subscriptions. Port 0 takes a free port, which the ready line names."`
+	// GRPCListen is host:port, "off", or empty for the default.
+	GRPCListen string `config:"grpc-listen" value:"host:port|off" help:"Extra address for gRPC alone, which SDKs of 2.x and 3.x compute by adding 1000 to the port that they are given. gRPC is served on every --listen address, too." unset:"the first --listen address, its port plus 1000"`
+	DataDir    string `config:"data-dir" value:"directory" help:"Where durable data, the history and the memory of ephemeral instances are kept. It is made when it is not there; one server at a time may use it."`
+	CacheBytes int    `config:"cache" unit:"bytes" help:"How much memory encoded instance lists may take, shared by look-ups and pushes."`
 
-	UDP     udppush.Config
-	HTTP    httpapi.Config  `help:"HTTP connections."`
-	Push    push.Config     `help:"How changes reach subscribers."`
-	Expiry  registry.Config `help:"What happens to instances whose clients fall silent."`
-	Health  health.Config   `help:"Probes of persistent instances, and pauses of the server itself."`
-	Limits  naming.Config   `help:"What clients may store."`
-	History ledger.Config   `help:"The history of changes."`
+	UDP      udppush.Config
+	HTTP     httpapi.Config `help:"HTTP connections."`
+	GRPC     grpcapi.Config `help:"gRPC connections."`
+	GRPCConn grpcgo.Config
+	Push     push.Config     `help:"How changes reach subscribers."`
+	Expiry   registry.Config `help:"What happens to instances whose clients fall silent."`
+	Health   health.Config   `help:"Probes of persistent instances, and pauses of the server itself."`
+	Limits   naming.Config   `help:"What clients may store."`
+	History  ledger.Config   `help:"The history of changes."`
 
 	RecordPushes bool `config:"history.pushes" help:"Whether the history keeps when each subscriber acknowledged each change, in files of its own that take up to a quarter of history.total besides."`
 
@@ -44,6 +51,8 @@ func DefaultConfig() Config {
 		CacheBytes: naming.DefaultEncoderBudget,
 		UDP:        udppush.DefaultConfig(),
 		HTTP:       httpapi.DefaultConfig(),
+		GRPC:       grpcapi.DefaultConfig(),
+		GRPCConn:   grpcgo.DefaultConfig(),
 		Push:       push.DefaultConfig(),
 		Expiry:     registry.DefaultConfig(),
 		Health:     health.DefaultConfig(),
@@ -54,6 +63,14 @@ func DefaultConfig() Config {
 
 		Recovery: recovery.DefaultConfig(),
 	}
+}
+
+// Addresses returns every address that the operator named for clients.
+func (c Config) Addresses() []string {
+	if c.GRPCListen == "" || c.GRPCListen == grpcOff {
+		return c.Listen
+	}
+	return append(slices.Clone(c.Listen), c.GRPCListen)
 }
 
 // Validate reports all faults at once.
@@ -67,6 +84,11 @@ func (c Config) Validate() error {
 			errs = append(errs, fmt.Errorf("listen: %q is no host:port", address))
 		}
 	}
+	if c.GRPCListen != "" && c.GRPCListen != grpcOff {
+		if _, _, err := net.SplitHostPort(c.GRPCListen); err != nil {
+			errs = append(errs, fmt.Errorf("grpc-listen: %q is neither host:port nor %s", c.GRPCListen, grpcOff))
+		}
+	}
 	if c.DataDir == "" {
 		errs = append(errs, errors.New("data-dir: no directory is given"))
 	}
@@ -74,6 +96,6 @@ func (c Config) Validate() error {
 		errs = append(errs, fmt.Errorf("cache: %d is negative", c.CacheBytes))
 	}
 	return errors.Join(append(errs,
-		c.UDP.Validate(), c.HTTP.Validate(), c.Push.Validate(), c.Expiry.Validate(), c.Health.Validate(),
+		c.UDP.Validate(), c.HTTP.Validate(), c.GRPC.Validate(), c.GRPCConn.Validate(), c.Push.Validate(), c.Expiry.Validate(), c.Health.Validate(),
 		c.Limits.Validate(), c.History.Validate(), c.Recovery.Validate())...)
 }

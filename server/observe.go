@@ -3,6 +3,7 @@ package server
 import (
 	"time"
 
+	"github.com/rollcall-registry/rollcall/internal/grpcapi"
 	"github.com/rollcall-registry/rollcall/internal/metrics"
 	"github.com/rollcall-registry/rollcall/internal/registry"
 )
@@ -41,6 +42,27 @@ func (o udpObserver) Settled(outcome string, sinceChange time.Duration) {
 
 // Ignored implements udppush.Observer.
 func (o udpObserver) Ignored(reason string) { o.metrics.Ignored(reason) }
+
+// grpcObserver counts gRPC calls and the fate of gRPC pushes.
+type grpcObserver struct{ metrics *metrics.Metrics }
+
+const protocolGRPC = string(registry.ProtocolGRPC)
+
+// Answered implements grpcapi.Observer.
+func (o grpcObserver) Answered(requestType string, code int, took time.Duration) {
+	o.metrics.Request("grpc/"+requestType, code, took)
+}
+
+// Sent implements grpcapi.Observer.
+func (o grpcObserver) Sent(sinceChange time.Duration) { o.metrics.PushSent(protocolGRPC, sinceChange) }
+
+// Settled implements grpcapi.Observer.
+func (o grpcObserver) Settled(outcome string, sinceChange time.Duration) {
+	o.metrics.Push(protocolGRPC, outcome)
+	if outcome == grpcapi.Acked {
+		o.metrics.PushAcked(protocolGRPC, sinceChange)
+	}
+}
 
 // expose adds the figures that the parts keep themselves.
 func (p *parts) expose() {

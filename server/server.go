@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -11,9 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
-	"github.com/rollcall-registry/rollcall/internal/httpapi"
 	v1 "github.com/rollcall-registry/rollcall/internal/httpapi/v1"
 	"github.com/rollcall-registry/rollcall/internal/store"
 )
@@ -45,6 +41,9 @@ func WithLevel(level *slog.LevelVar) Option {
 type Addrs struct {
 	// HTTP has one address for each of Config.Listen, in their order.
 	HTTP []net.Addr
+	// GRPC is the extra port for gRPC, which HTTP's addresses serve too; nil when
+	// there is none.
+	GRPC net.Addr
 	// UDP is where pushes come from and acknowledgements go.
 	UDP netip.AddrPort
 }
@@ -139,12 +138,12 @@ func (s *Server) Run(ctx context.Context) (err error) {
 
 // serve starts what runs once the state is complete.
 func (s *Server) serve(ctx context.Context, crew *crew, p *parts, dir *store.Dir) error {
-	listeners, err := s.listen(ctx)
+	ports, err := s.listen(ctx)
 	if err != nil {
 		return err
 	}
 	if err := p.udp.Listen(); err != nil {
-		closeAll(listeners)
+		ports.close()
 		return err
 	}
 	if p.pushes != nil {
@@ -157,17 +156,17 @@ func (s *Server) serve(ctx context.Context, crew *crew, p *parts, dir *store.Dir
 		{"expiry", p.expirer.Run},
 		{"probes", p.checker.Run},
 		{"UDP push", p.udp.Run},
+		{"gRPC clients", p.grpc.Run},
+		{"gRPC connections", p.conns.Run},
 		{"push", p.pusher.Run},
-		{"HTTP", func(ctx context.Context) error { return serveHTTP(ctx, p.http, listeners) }},
+		{"clients", func(ctx context.Context) error { return ports.serve(ctx, p, s) }},
 	} {
 		crew.start(part)
 	}
-	addrs := Addrs{UDP: p.udp.Addr()}
-	for _, ln := range listeners {
-		addrs.HTTP = append(addrs.HTTP, ln.Addr())
-	}
+	addrs := ports.addrs()
+	addrs.UDP = p.udp.Addr()
 	s.addrs.Store(&addrs)
-	p.members.SetAddress(host(addrs.HTTP[0]))
+	p.members.SetAddress(hostPort(addrs.HTTP[0]))
 	s.parts.Store(p)
 	s.setState("")
 	close(s.ready)
@@ -182,9 +181,9 @@ func (s *Server) Reload(cfg Config) {
 	}
 }
 
-// host returns where clients reach a listener: its address, or for one that
+// hostPort returns where clients reach a listener: its address, or for one that
 // listens on all addresses the name of the machine as it is known to itself.
-func host(addr net.Addr) (string, int) {
+func hostPort(addr net.Addr) (string, int) {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok {
 		return addr.String(), 0
@@ -208,40 +207,4 @@ const (
 
 func watchDisk(ctx context.Context, dir *store.Dir) {
 	dir.WatchSpace(ctx, diskInterval, diskFloor, func(store.Space, bool) {})
-}
-
-// listen opens all listeners, or none.
-func (s *Server) listen(ctx context.Context) ([]net.Listener, error) {
-	var listeners []net.Listener
-	var lc net.ListenConfig
-	for _, address := range s.cfg.Listen {
-		ln, err := lc.Listen(ctx, "tcp", address)
-		if err != nil {
-			closeAll(listeners)
-			return nil, fmt.Errorf("listen on %s: %w; is another server running there?", address, err)
-		}
-		listeners = append(listeners, ln)
-	}
-	return listeners, nil
-}
-
-func closeAll(listeners []net.Listener) {
-	for _, ln := range listeners {
-		_ = ln.Close()
-	}
-}
-
-// serveHTTP serves all listeners until ctx ends. They stop together, so that they
-// share the time that running requests are given.
-func serveHTTP(ctx context.Context, h *httpapi.Server, listeners []net.Listener) error {
-	serving, ctx := errgroup.WithContext(ctx)
-	for _, ln := range listeners {
-		serving.Go(func() error {
-			if err := h.Serve(ctx, ln); err != nil {
-				return fmt.Errorf("%s: %w", ln.Addr(), err)
-			}
-			return nil
-		})
-	}
-	return serving.Wait()
 }

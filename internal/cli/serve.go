@@ -197,13 +197,17 @@ func (s *serve) announce(addrs server.Addrs) {
 	for _, addr := range addrs.HTTP {
 		http = append(http, addr.String())
 	}
+	grpc := "off"
+	if addrs.GRPC != nil {
+		grpc = addrs.GRPC.String()
+	}
 	auth := cmp.Or(s.running.Access.Auth, "off")
 	dir := s.running.Server.DataDir
 	if s.running.Log.Format == "json" {
-		logs.Unlimited(s.app.process.Stderr, "json").Info("ready", "http", http, "udp", addrs.UDP.String(), "auth", auth, "data_dir", dir)
+		logs.Unlimited(s.app.process.Stderr, "json").Info("ready", "http", http, "grpc", grpc, "udp", addrs.UDP.String(), "auth", auth, "data_dir", dir)
 		return
 	}
-	fmt.Fprintf(s.app.process.Stderr, "ready http=%s udp=%s auth=%s data-dir=%q\n", strings.Join(http, ","), addrs.UDP, auth, dir)
+	fmt.Fprintf(s.app.process.Stderr, "ready http=%s grpc=%s udp=%s auth=%s data-dir=%q\n", strings.Join(http, ","), grpc, addrs.UDP, auth, dir)
 }
 
 // reload reads the settings again and takes over those that can change while

@@ -101,7 +101,8 @@ func TestServeRefuses(t *testing.T) {
 	}{
 		{"wide bind", []string{"--listen", "0.0.0.0:0"}, exitUsage, []string{"rollcall: listen: 0.0.0.0:0 can be reached", "--auth=off"}},
 		{"authentication", []string{"--auth", "on"}, exitUsage, []string{"this version has no authentication"}},
-		{"gRPC", []string{"--grpc-listen", "127.0.0.1:9848"}, exitUsage, []string{"this version serves HTTP only"}},
+		{"gRPC address", []string{"--grpc-listen", "9848"}, exitUsage, []string{"is neither host:port nor off"}},
+		{"wide gRPC bind", []string{"--grpc-listen", ":9848"}, exitUsage, []string{"can be reached", "--auth=off"}},
 		{"pprof", []string{"--pprof-listen", ":6060"}, exitUsage, []string{"is not a loopback address"}},
 		{"arguments", []string{"now"}, exitUsage, []string{`unknown command "now"`}},
 		{
@@ -226,7 +227,7 @@ func (w *watched) waitFor(t *testing.T, pattern string) []string {
 func TestServe(t *testing.T) {
 	t.Parallel()
 	s := startServe(t, Process{Environ: []string{"ROLLCALL_LISSTEN=x", "ROLLCALL_SERVER=y"}}, "--pprof-listen", "127.0.0.1:0", "--log-level", "info")
-	ready := s.stderr.waitFor(t, `(?m)^ready http=(127\.0\.0\.1:\d+) udp=\S+:\d+ auth=off data-dir=".+"$`)
+	ready := s.stderr.waitFor(t, `(?m)^ready http=(127\.0\.0\.1:\d+) grpc=\S+ udp=\S+:\d+ auth=off data-dir=".+"$`)
 	if got := run(t, Process{}, "ready", "-s", ready[1]); got.code != exitOK {
 		t.Errorf("the server is not ready: %+v", got)
 	}

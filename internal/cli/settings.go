@@ -20,8 +20,6 @@ type settings struct {
 type accessConfig struct {
 	// Auth is on, off, or empty when the operator said nothing.
 	Auth string `config:"auth" enum:"on,off" help:"Whether callers must log in. Listening on more than loopback needs it to be said." unset:"off on loopback"`
-	// GRPCListen is off, or empty when the operator said nothing.
-	GRPCListen string `config:"grpc-listen" value:"host:port|off" help:"Extra address for gRPC, which SDKs expect 1000 above the first." unset:"off"`
 }
 
 // debugConfig is for those who look into the process.
@@ -38,17 +36,9 @@ func defaultSettings() settings {
 func (s settings) Validate() error {
 	return errors.Join(
 		s.Server.Validate(),
-		checkBind(s.Access.Auth, s.Server.Listen),
-		checkGRPC(s.Access.GRPCListen),
+		checkBind(s.Access.Auth, s.Server.Addresses()),
 		checkPprof(s.Debug.PprofListen),
 	)
-}
-
-func checkGRPC(address string) error {
-	if address != "" && address != "off" {
-		return fmt.Errorf("grpc-listen: %q is not possible, this version serves HTTP only; leave it out or write off", address)
-	}
-	return nil
 }
 
 func checkPprof(address string) error {
