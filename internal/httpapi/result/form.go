@@ -66,10 +66,15 @@ func (f *Form) Int(name, javaType string, def int) int {
 }
 
 // NeedInt returns a number that must be there.
-func (f *Form) NeedInt(name string) int {
-	n, there := f.number(name, JavaInteger, 0)
+func (f *Form) NeedInt(name string) int { return f.needInt(name, JavaInteger, "Integer") }
+
+// NeedPlainInt is NeedInt of a parameter that the original binds to an int.
+func (f *Form) NeedPlainInt(name string) int { return f.needInt(name, JavaPlainInt, "int") }
+
+func (f *Form) needInt(name, javaType, kind string) int {
+	n, there := f.number(name, javaType, 0)
 	if !there {
-		f.missing(name, "Integer")
+		f.missing(name, kind)
 	}
 	return n
 }

@@ -1,0 +1,86 @@
+package modern
+
+import (
+	"github.com/rollcall-registry/rollcall/internal/httpapi"
+	"github.com/rollcall-registry/rollcall/internal/httpapi/result"
+	"github.com/rollcall-registry/rollcall/internal/naming"
+	"github.com/rollcall-registry/rollcall/internal/registry"
+)
+
+// Client is a client as a call shows it.
+type Client struct {
+	ID        string
+	Ephemeral bool
+	Updated   int64 // milliseconds since the epoch
+	// Connection is that of a client that speaks gRPC; nil for an address, which is
+	// IP and Port.
+	Connection *naming.Connection
+	IP         string
+	Port       int32
+}
+
+// Clients answers the IDs of all clients: connections, then addresses.
+func (a *API) Clients(x *httpapi.Exchange) {
+	var ids []string
+	for _, c := range a.Connections.Connections() {
+		ids = append(ids, string(c.ID))
+	}
+	ids = append(ids, a.Core.AddressClients()...)
+	a.Data(x, AppendStrings(result.Begin(x.Scratch[:0]), ids))
+}
+
+// Client returns the client that a request names, or a refusal.
+func (a *API) Client(x *httpapi.Exchange) (Client, error) {
+	f := result.NewParams(x)
+	id := f.Need("clientId")
+	if err := f.Err(); err != nil {
+		return Client{}, err
+	}
+	if c, ok := a.Connections.Connection(registry.ClientID(id)); ok {
+		return Client{ID: id, Ephemeral: true, Updated: c.LastActive, Connection: &c, IP: c.IP, Port: int32(c.Peer.Port())}, nil
+	}
+	c, ok := a.Core.AddressClient(id)
+	if !ok {
+		return Client{}, &result.Fault{Status: 404, Code: result.ResourceNotFound, Data: "clientId [ " + id + " ] not exist"}
+	}
+	return Client{ID: id, Ephemeral: c.Ephemeral, Updated: c.Updated, IP: c.IP, Port: c.Port}, nil
+}
+
+// Address narrows a list of clients to those of an address; nil parts mean any.
+type Address struct {
+	IP   *string
+	Port *int32
+}
+
+// ParseAddress reads the address of such a call.
+func ParseAddress(f *result.Form) (a Address) {
+	if ip := f.Text("ip", ""); ip != "" {
+		a.IP = &ip
+	}
+	if f.Text("port", "") != "" {
+		a.Port = new(int32(f.Int("port", result.JavaInteger, 0)))
+	}
+	return a
+}
+
+// Is reports whether an address is the one that is asked for.
+func (a *Address) Is(ip string, port int32) bool {
+	return (a.IP == nil || registry.CanonicalIP(*a.IP) == registry.CanonicalIP(ip)) && (a.Port == nil || *a.Port == port)
+}
+
+// SubscriberAddress returns the address of a subscriber as lists show it: a
+// connection has no port to send packets to.
+func SubscriberAddress(s *registry.Subscriber) (ip string, port int32) {
+	if s.Client != "" {
+		return s.Addr.Addr().String(), 0
+	}
+	return s.Addr.Addr().String(), int32(s.Addr.Port())
+}
+
+// SubscriberText is ip:port of [SubscriberAddress].
+func SubscriberText(s *registry.Subscriber) string {
+	if s.Client != "" {
+		return s.Addr.Addr().String() + ":0"
+	}
+	return s.Addr.String()
+}

@@ -1,0 +1,143 @@
+package v3
+
+import (
+	"strconv"
+
+	"github.com/rollcall-registry/rollcall/internal/httpapi"
+	"github.com/rollcall-registry/rollcall/internal/httpapi/modern"
+	"github.com/rollcall-registry/rollcall/internal/httpapi/result"
+	"github.com/rollcall-registry/rollcall/internal/naming"
+	"github.com/rollcall-registry/rollcall/internal/registry"
+)
+
+// client answers GET /client. Of a client that is an address nothing is shown but
+// its ID, which holds it (live 3.0.3).
+func (a *API) client(x *httpapi.Exchange) {
+	c, err := a.Client(x)
+	if err != nil {
+		a.Fail(x, err)
+		return
+	}
+	b := modern.AppendText(append(result.Begin(x.Scratch[:0]), '{'), "clientId", c.ID)
+	b = strconv.AppendBool(append(b, `,"ephemeral":`...), c.Ephemeral)
+	b = strconv.AppendInt(append(b, `,"lastUpdatedTime":`...), c.Updated, 10)
+	if conn := c.Connection; conn != nil {
+		b = append(b, `,"clientType":"connection","connectType":"GRPC"`...)
+		b = modern.AppendText(b, "appName", conn.App)
+		b = modern.AppendText(b, "version", conn.Version)
+		b = modern.AppendText(b, "clientIp", c.IP)
+		b = strconv.AppendInt(append(b, `,"clientPort":`...), int64(c.Port), 10)
+	} else {
+		b = append(b, `,"clientType":"ipPort","connectType":null,"appName":null,"version":null,"clientIp":null,"clientPort":0`...)
+	}
+	a.Data(x, append(b, '}'))
+}
+
+// published answers GET /client/publish/list.
+func (a *API) published(x *httpapi.Exchange) {
+	c, err := a.Client(x)
+	if err != nil {
+		a.Fail(x, err)
+		return
+	}
+	list := a.Core.Publications(c.ID)
+	a.Data(x, modern.AppendArray(result.Begin(x.Scratch[:0]), list, func(b []byte, p naming.Publication) []byte {
+		b = appendService(b, p.Service)
+		b = appendAddress(append(b, `,"publisherInfo":{"clientId":null`...), p.Instance)
+		return append(b, `},"subscriberInfo":null}`...)
+	}))
+}
+
+// subscribed answers GET /client/subscribe/list.
+func (a *API) subscribed(x *httpapi.Exchange) {
+	c, err := a.Client(x)
+	if err != nil {
+		a.Fail(x, err)
+		return
+	}
+	list := a.Core.Subscriptions(c.ID)
+	a.Data(x, modern.AppendArray(result.Begin(x.Scratch[:0]), list, func(b []byte, s *registry.Subscriber) []byte {
+		b = append(appendService(b, s.Service), `,"publisherInfo":null,"subscriberInfo":{"clientId":null`...)
+		return append(appendSubscriber(b, s), "}}"...)
+	}))
+}
+
+// appendService begins an object with a service.
+func appendService(b []byte, key registry.ServiceKey) []byte {
+	b = modern.AppendText(append(b, '{'), "namespaceId", key.Namespace)
+	b = modern.AppendText(b, "groupName", key.Group)
+	return modern.AppendText(b, "serviceName", key.Name)
+}
+
+// appendAddress appends the address of an instance to an object that was begun.
+func appendAddress(b []byte, i registry.InstanceKey) []byte {
+	b = modern.AppendText(b, "ip", i.IP)
+	b = strconv.AppendInt(append(b, `,"port":`...), int64(i.Port), 10)
+	return modern.AppendText(b, "clusterName", i.Cluster)
+}
+
+// appendSubscriber appends a subscriber to an object that was begun.
+func appendSubscriber(b []byte, s *registry.Subscriber) []byte {
+	b = modern.AppendText(b, "appName", s.App)
+	b = modern.AppendText(b, "agent", s.Agent)
+	return modern.AppendText(b, "address", modern.SubscriberText(s))
+}
+
+// serviceOf reads the service and the address of a call for its clients.
+func serviceOf(x *httpapi.Exchange) (registry.ServiceKey, modern.Address, error) {
+	f := result.NewForm(x, "clientServiceForm")
+	key, address := modern.ParseService(f), modern.ParseAddress(f)
+	return key, address, f.Err()
+}
+
+// publishers answers GET /client/service/publisher/list.
+func (a *API) publishers(x *httpapi.Exchange) {
+	key, address, err := serviceOf(x)
+	if err != nil {
+		a.Fail(x, err)
+		return
+	}
+	var list []naming.Publication
+	for _, p := range a.Core.Publishers(key) {
+		if address.Is(p.Instance.IP, p.Instance.Port) {
+			list = append(list, p)
+		}
+	}
+	a.Data(x, modern.AppendArray(result.Begin(x.Scratch[:0]), list, func(b []byte, p naming.Publication) []byte {
+		b = modern.AppendText(append(b, '{'), "clientId", p.Client)
+		return append(appendAddress(b, p.Instance), '}')
+	}))
+}
+
+// subscribers answers GET /client/service/subscriber/list.
+func (a *API) subscribers(x *httpapi.Exchange) {
+	key, address, err := serviceOf(x)
+	if err != nil {
+		a.Fail(x, err)
+		return
+	}
+	var list []*registry.Subscriber
+	for _, s := range a.Core.Store().Subscribers(key) {
+		if address.Is(modern.SubscriberAddress(s)) {
+			list = append(list, s)
+		}
+	}
+	a.Data(x, modern.AppendArray(result.Begin(x.Scratch[:0]), list, func(b []byte, s *registry.Subscriber) []byte {
+		b = modern.AppendText(append(b, '{'), "clientId", naming.SubscriberClient(s))
+		return append(appendSubscriber(b, s), '}')
+	}))
+}
+
+// responsible answers GET /client/distro: who answers for a client's beats. Here
+// every member does.
+func (a *API) responsible(x *httpapi.Exchange) {
+	f := result.NewParams(x)
+	f.Need("ip")
+	f.Need("port")
+	if err := f.Err(); err != nil {
+		a.Fail(x, err)
+		return
+	}
+	b := modern.AppendText(append(result.Begin(x.Scratch[:0]), '{'), "responsibleServer", a.Members.Self().Address())
+	a.Data(x, append(b, '}'))
+}
