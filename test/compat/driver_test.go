@@ -25,9 +25,6 @@ type driver struct {
 	// cluster is what the SDK registers an instance in that names none; empty means
 	// DEFAULT.
 	cluster string
-	// rawForms: the SDK puts text into PUT bodies as it is, so that an & in metadata
-	// cuts its beats in two.
-	rawForms bool
 	// noClusters: other clusters than DEFAULT are of no use with this SDK.
 	noClusters bool
 }
@@ -37,7 +34,7 @@ func drivers() []*driver {
 	return []*driver{
 		{
 			name: "go-v1", tools: []string{"go"}, prepare: prepareGo("go-v1"),
-			groups: true, namespaces: true, updates: true, pushed: true, keepsLast: true, rawForms: true,
+			groups: true, namespaces: true, updates: true, pushed: true, keepsLast: true,
 		},
 		{
 			// Speaks the 0.9 API. Its beats do not name the cluster.
