@@ -64,6 +64,8 @@ type API struct {
 	log      *slog.Logger
 
 	requests atomic.Uint64 // the last ID of a request to a client
+	fuzzies  fuzzies
+	shedding chan shed // holds the latest wish that has not begun
 
 	mu      sync.RWMutex
 	clients map[registry.ClientID]*client
@@ -74,8 +76,9 @@ func New(cfg Config, p Parts) *API {
 	a := &API{
 		cfg: cfg, core: p.Core, encoder: p.Encoder, later: p.Later, observer: p.Observer,
 		history: p.History, ready: p.Ready, log: p.Log.With("component", "grpcapi"),
-		clients: map[registry.ClientID]*client{},
+		clients: map[registry.ClientID]*client{}, shedding: make(chan shed, 1),
 	}
+	a.fuzzies.init()
 	if a.history == nil {
 		a.history = naming.Sinks{}
 	}
@@ -134,9 +137,13 @@ func (a *API) snapshot() []*client {
 	return list
 }
 
-// Run looks for silent clients and missing acknowledgements until ctx ends, and
-// returns nil.
+// Run looks for silent clients and missing acknowledgements, serves fuzzy watches
+// and sheds clients, until ctx ends; then it returns nil.
 func (a *API) Run(ctx context.Context) error {
+	var others sync.WaitGroup
+	others.Go(func() { a.watchServices(ctx) })
+	others.Go(func() { a.shedClients(ctx) })
+	defer others.Wait()
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	for {
@@ -148,6 +155,9 @@ func (a *API) Run(ctx context.Context) error {
 			for _, c := range a.snapshot() {
 				c.expire(now)
 				c.look(now)
+			}
+			for _, f := range a.fuzzies.all(nil) {
+				f.retry()
 			}
 		}
 	}

@@ -81,6 +81,7 @@ func (c *client) leave(why string) bool {
 	c.waiting, c.watches, c.ready, c.orders = nil, nil, nil, nil
 	c.mu.Unlock()
 	c.api.forget(c)
+	c.api.fuzzies.dropAll(c)
 	if who != nil && who.naming {
 		c.api.core.Close(registry.Cause{Kind: registry.CauseDisconnect, API: "grpc", From: c.peer.Addr(), Detail: why}, c.id)
 	}
@@ -88,6 +89,13 @@ func (c *client) leave(why string) bool {
 		w.asker.settle(gone)
 	}
 	return true
+}
+
+// left reports whether the client has left.
+func (c *client) left() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.gone
 }
 
 // evict ends a client that is still connected.

@@ -14,6 +14,8 @@ type decodeFault struct{ err error }
 
 func (e decodeFault) Error() string { return e.err.Error() }
 
+func (e decodeFault) Unwrap() error { return e.err }
+
 // decoded wraps the error of a decoder.
 func decoded(err error) error {
 	if err == nil {

@@ -24,7 +24,7 @@ func (x *call) instance() error {
 	switch q.Type.Value {
 	case grpcv2.Register:
 		var i registry.Instance
-		if i, err = registrable(q.Instance); err == nil {
+		if i, err = registrable(q.Instance, key); err == nil {
 			err = x.publish("register", key, i)
 		}
 	case grpcv2.Deregister:
@@ -55,7 +55,7 @@ func (x *call) persistent() error {
 	switch q.Type.Value {
 	case grpcv2.Register:
 		var i registry.Instance
-		if i, err = registrable(q.Instance); err == nil {
+		if i, err = registrable(q.Instance, key); err == nil {
 			i.Ephemeral = false
 			i.Weight = registry.FitWeight(i.Weight)
 			err = core.Register(x.ctx, x.client.cause("register"), naming.Registration{Service: key, Instance: i}.Modern())
@@ -106,7 +106,7 @@ func (x *call) batch() error {
 	x.client.hold(x.answer, key)
 	list := make([]registry.Instance, 0, len(q.Instances))
 	for _, i := range q.Instances {
-		converted, err := instanceOf(i)
+		converted, err := instanceOf(i, key)
 		if err != nil {
 			return err
 		}
@@ -218,11 +218,11 @@ func checkMember(i *grpcv2.Instance) error {
 }
 
 // registrable returns an instance that is to be registered alone, if it may be.
-func registrable(i *grpcv2.Instance) (registry.Instance, error) {
+func registrable(i *grpcv2.Instance, key registry.ServiceKey) (registry.Instance, error) {
 	if i == nil {
 		return registry.Instance{}, registry.Refuse(registry.InvalidArgument, "instance", "", "Instance can not be null.")
 	}
-	converted, err := instanceOf(i)
+	converted, err := instanceOf(i, key)
 	if err == nil {
 		err = registry.CheckBeatTimes(converted.Metadata)
 	}
@@ -235,8 +235,9 @@ func registrable(i *grpcv2.Instance) (registry.Instance, error) {
 // maxInstanceID bounds the ID that a client chooses, in bytes.
 const maxInstanceID = 1024
 
-// instanceOf converts an instance. Its strings are parts of the request.
-func instanceOf(i *grpcv2.Instance) (registry.Instance, error) {
+// instanceOf converts an instance of a service. Its strings are parts of the
+// request.
+func instanceOf(i *grpcv2.Instance, key registry.ServiceKey) (registry.Instance, error) {
 	out := registry.Instance{
 		IP: i.IP, Port: i.Port, Cluster: i.Cluster.Value, Weight: i.Weight,
 		Healthy: i.Healthy, Enabled: i.Enabled, Ephemeral: true,
@@ -247,13 +248,27 @@ func instanceOf(i *grpcv2.Instance) (registry.Instance, error) {
 			out.Unclustered = registry.BlankCluster
 		}
 	}
-	if len(i.ID) > maxInstanceID {
-		return out, registry.Refuse(registry.RefusedName, "instanceId", "", "Param 'instanceId' is illegal, the param length should not exceed %d.", maxInstanceID)
-	}
-	if i.ID != "" {
-		out.Rare = &registry.Rare{ID: i.ID}
+	if id := ownID(i, &out, key); id != "" {
+		if len(id) > maxInstanceID {
+			return out, registry.Refuse(registry.RefusedName, "instanceId", "",
+				"Param 'instanceId' is illegal, the param length should not exceed %d.", maxInstanceID)
+		}
+		out.Rare = &registry.Rare{ID: id}
 	}
 	var err error
 	out.Metadata, err = registry.ParseMetadata(text(i.Metadata))
 	return out, err
+}
+
+// ownID returns the ID of an instance that is not computed from what it is: one
+// that the client chose, or, as in the original, one that is computed from another
+// name of the service that the client put into the instance.
+func ownID(i *grpcv2.Instance, out *registry.Instance, key registry.ServiceKey) string {
+	if i.ID != "" || isBlank(i.Service) {
+		return i.ID
+	}
+	if group, name, ok := registry.ParseGrouped(i.Service); ok && group == key.Group && name == key.Name {
+		return ""
+	}
+	return out.ID(i.Service)
 }

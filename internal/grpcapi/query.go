@@ -28,7 +28,8 @@ func (x *call) query() error {
 	if err != nil {
 		return err
 	}
-	head := x.head(&q.Service, q.Clusters)
+	// Other than to a subscriber, no clusters are echoed as an empty text.
+	head := x.head(&q.Service, grpcv2.Optional{Value: q.Clusters.Value, Given: true})
 	x.answer.Type, x.answer.Tail = x.route.response, tail
 	x.answer.Buf = grpcv2.AppendQueryHead(x.answer.Buf, &head)
 	return nil

@@ -34,6 +34,9 @@ const (
 	maxText = 256
 	// namingModule is the label of connections that may register and subscribe.
 	namingModule = "naming"
+	// configModule is the label of connections for configurations, whose fuzzy
+	// watches are others than those of services.
+	configModule = "config"
 	// noApp is the application of clients that name none. Source: Nacos.
 	noApp = "-"
 )
@@ -136,7 +139,7 @@ func (c *client) register(who *identity) {
 // do: nothing that it is not, as clients then expect it.
 func (c *client) ackSetup(m *transport.Message) {
 	m.Type, m.ClientIP = grpcv2.SetupAck, c.local
-	if who := c.identity.Load(); who != nil && who.newer && who.naming {
+	if who := c.identity.Load(); who != nil && who.newer && who.module != configModule {
 		m.Buf = grpcv2.AppendSetupAck(m.Buf, grpcv2.AbilityPersistent, grpcv2.AbilityFuzzyWatch)
 		return
 	}

@@ -2,6 +2,7 @@ package naming
 
 import (
 	"net/netip"
+	"time"
 
 	"github.com/rollcall-registry/rollcall/internal/registry"
 )
@@ -19,4 +20,9 @@ type Connection struct {
 	Labels map[string]string
 	// Since and LastActive are in milliseconds since the epoch.
 	Since, LastActive int64
+	// Untold is of how many services the client has not acknowledged the newest
+	// state, Lag for how long the oldest of their changes has been waiting; 0 when
+	// it knows them all.
+	Untold int
+	Lag    time.Duration
 }
