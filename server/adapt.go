@@ -4,6 +4,7 @@ import (
 	"log/slog"
 
 	"github.com/rollcall-registry/rollcall/internal/health"
+	"github.com/rollcall-registry/rollcall/internal/httpapi/lookup"
 	v1 "github.com/rollcall-registry/rollcall/internal/httpapi/v1"
 	"github.com/rollcall-registry/rollcall/internal/metrics"
 	"github.com/rollcall-registry/rollcall/internal/registry"
@@ -13,13 +14,10 @@ import (
 // The types below give the parts the shapes that the front-ends ask for, which
 // must not know each other.
 
-// udpAdmission asks the UDP sender, which is made after the front-ends because
-// it needs their payload.
-type udpAdmission struct{ parts *parts }
-
-// Judge implements v1.Admission.
-func (a udpAdmission) Judge(r v1.PacketRequest) v1.PacketVerdict {
-	return v1.PacketVerdict(a.parts.udp.Admission().Judge(udppush.Request(r)))
+// admit asks the UDP sender whether packets may go where a look-up wants them. The
+// sender is made after the front-ends because it needs their payload.
+func (p *parts) admit(r lookup.PacketRequest) lookup.PacketVerdict {
+	return lookup.PacketVerdict(p.udp.Admission().Judge(udppush.Request(r)))
 }
 
 // udpCounter reads the counts of the UDP sender.

@@ -131,7 +131,7 @@ func (a *apis) payload(view *registry.View, key registry.ServiceKey, sub *regist
 func (s *Server) assembleAPIs(p *parts) apis {
 	a := apis{
 		v1: v1.New(v1.Parts{
-			Core: p.core, Encoder: p.encoder, Push: udpAdmission{p}, Pushes: udpCounter{p},
+			Core: p.core, Encoder: p.encoder, Admit: p.admit, Pushes: udpCounter{p},
 			Probes: probeTimer{p.checker}, Machine: machine{metrics.NewMachine()}, Members: p.members,
 			Ready: s.readiness, Levels: s.levels, Log: s.log,
 		}),
@@ -156,10 +156,7 @@ func (s *Server) assembleAPIs(p *parts) apis {
 func (s *Server) assembleLegacy(p *parts, first *v1.API) *legacy.API {
 	load := machine{metrics.NewMachine()}
 	return legacy.New(legacy.Parts{
-		Core: p.core, Encoder: p.encoder, Members: p.members, Log: s.log,
-		Admit: func(r legacy.PacketRequest) legacy.PacketVerdict {
-			return legacy.PacketVerdict(p.udp.Admission().Judge(udppush.Request(r)))
-		},
+		Core: p.core, Encoder: p.encoder, Admit: p.admit, Members: p.members, Log: s.log,
 		ProbeTime: func(key registry.ServiceKey, cluster string) (best, worst, normalized int64) {
 			rt := p.checker.RT(key, cluster)
 			return rt.BestMillis, rt.WorstMillis, rt.NormalizedMillis

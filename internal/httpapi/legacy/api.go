@@ -2,9 +2,9 @@ package legacy
 
 import (
 	"log/slog"
-	"net/netip"
 
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
+	"github.com/rollcall-registry/rollcall/internal/httpapi/lookup"
 	"github.com/rollcall-registry/rollcall/internal/naming"
 	"github.com/rollcall-registry/rollcall/internal/registry"
 )
@@ -14,8 +14,8 @@ type Parts struct {
 	Core *naming.Core
 	// Encoder keeps encoded instance lists.
 	Encoder *naming.Encoder
-	// Admit decides who is pushed to over UDP. It must not block.
-	Admit func(PacketRequest) PacketVerdict
+	// Admit decides who is pushed to over UDP.
+	Admit lookup.Judge
 	// ProbeTime returns how long the probes of a cluster take, in milliseconds;
 	// before the first one what 0.9 starts with, see package health.
 	ProbeTime func(key registry.ServiceKey, cluster string) (best, worst, normalized int64)
@@ -25,30 +25,6 @@ type Parts struct {
 	Members Members
 	Shared  Shared
 	Log     *slog.Logger
-}
-
-// PacketRequest is what a look-up says of UDP packets. Its fields, and those of
-// [PacketVerdict], are those of package udppush, whose rule Admit asks.
-type PacketRequest struct {
-	// ClientIP is the address that the client names, "" when it names none, and
-	// Port the one on which it listens.
-	ClientIP string
-	Port     int
-	// Peer is the address that the call comes from.
-	Peer netip.Addr
-	// Eligible: the client's agent understands packets.
-	Eligible bool
-	Switches *registry.Switches
-}
-
-// PacketVerdict is the answer to a [PacketRequest].
-type PacketVerdict struct {
-	// Subscribe: the client becomes a subscriber.
-	Subscribe bool
-	// Target is where its packets go.
-	Target netip.AddrPort
-	// Refused says why nothing will be sent there, "" when packets will be.
-	Refused string
 }
 
 // Members knows the servers that hold this registry together.
@@ -70,7 +46,7 @@ type Shared struct {
 type API struct {
 	core      *naming.Core
 	encoder   *naming.Encoder
-	admit     func(PacketRequest) PacketVerdict
+	admit     lookup.Judge
 	probeTime func(key registry.ServiceKey, cluster string) (best, worst, normalized int64)
 	load      func() (cpu, average, memory float64)
 	members   Members

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/rollcall-registry/rollcall/internal/httpapi/lookup"
 )
 
 // FuzzRequest sends whole requests, regDom and its kin among them: never a panic,
@@ -54,7 +56,7 @@ func (s *testServer) checkShown(t *testing.T, after string) {
 		for _, key := range keys {
 			view := s.store.View(key)
 			for _, text := range [][]byte{
-				s.api.appendDom(nil, view), s.api.appendLookup(nil, view, &lookup{key: key}, nil, 1),
+				s.api.appendDom(nil, view), s.api.appendLookup(nil, view, &lookup.Query{Key: key}, nil, 1),
 			} {
 				if !json.Valid(text) || !utf8.Valid(text) {
 					t.Errorf("%s: shown as %q", after, text)

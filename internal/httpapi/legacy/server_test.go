@@ -17,6 +17,7 @@ import (
 
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
 	"github.com/rollcall-registry/rollcall/internal/httpapi/httpapitest"
+	"github.com/rollcall-registry/rollcall/internal/httpapi/lookup"
 	v1 "github.com/rollcall-registry/rollcall/internal/httpapi/v1"
 	"github.com/rollcall-registry/rollcall/internal/naming"
 	"github.com/rollcall-registry/rollcall/internal/registry"
@@ -48,7 +49,7 @@ func newTestAPI(t testing.TB, clock naming.Clock) *testServer {
 	core := naming.New(naming.DefaultConfig(), store, instantLog{naming.NewMachine(store, clock)}, clock, discard)
 	encoder := naming.NewEncoder(naming.DefaultEncoderBudget)
 	later := v1.New(v1.Parts{
-		Core: core, Encoder: encoder, Push: laterRule{}, Pushes: noPushes{}, Members: oneMember{}, Log: discard,
+		Core: core, Encoder: encoder, Admit: ownAddress, Pushes: noPushes{}, Members: oneMember{}, Log: discard,
 	})
 	api := New(Parts{
 		Core: core, Encoder: encoder, Admit: ownAddress,
@@ -76,26 +77,19 @@ var idle = httpapi.Route{
 }
 
 // ownAddress admits subscribers that want packets where they ask from.
-func ownAddress(r PacketRequest) PacketVerdict {
+func ownAddress(r lookup.PacketRequest) lookup.PacketVerdict {
 	if r.Port > 65535 || !r.Eligible || !r.Switches.PushEnabled {
-		return PacketVerdict{}
+		return lookup.PacketVerdict{}
 	}
 	addr, err := netip.ParseAddr(r.ClientIP)
 	if err != nil {
-		return PacketVerdict{}
+		return lookup.PacketVerdict{}
 	}
-	v := PacketVerdict{Subscribe: true, Target: netip.AddrPortFrom(addr, uint16(r.Port))}
+	v := lookup.PacketVerdict{Subscribe: true, Target: netip.AddrPortFrom(addr, uint16(r.Port))}
 	if addr != r.Peer {
 		v.Refused = "the address is not its own"
 	}
 	return v
-}
-
-// laterRule is ownAddress for the v1 API.
-type laterRule struct{}
-
-func (laterRule) Judge(r v1.PacketRequest) v1.PacketVerdict {
-	return v1.PacketVerdict(ownAddress(PacketRequest(r)))
 }
 
 type noPushes struct{}

@@ -5,39 +5,16 @@ import (
 	"strings"
 
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
+	"github.com/rollcall-registry/rollcall/internal/httpapi/lookup"
 	"github.com/rollcall-registry/rollcall/internal/registry"
 )
 
-// lookup is a decoded srvIPXT.
-type lookup struct {
-	key         registry.ServiceKey
-	clusters    string // as asked for: clients key their cache by it
-	healthyOnly bool
-	isCheck     bool
-	env, app    string
-	udpPort     int    // 0: polls only
-	clientIP    string // where packets are wanted
-}
-
-func lookupOf(p *httpapi.Params) (lookup, error) {
+func lookupOf(p *httpapi.Params) (lookup.Query, error) {
 	key, err := domOf(p, "dom")
 	if err != nil {
-		return lookup{}, err
+		return lookup.Query{}, err
 	}
-	udpPort, err := p.Int("udpPort", 0)
-	if err != nil {
-		return lookup{}, err
-	}
-	return lookup{
-		key:         key,
-		clusters:    p.Optional("clusters", ""),
-		healthyOnly: p.BoolStrict("healthyOnly", false),
-		isCheck:     p.BoolStrict("isCheck", false),
-		env:         p.Optional("env", ""),
-		app:         p.Optional("app", ""),
-		udpPort:     udpPort,
-		clientIP:    p.Optional("clientIP", ""),
-	}, nil
+	return lookup.Parse(p, key)
 }
 
 // srvIPXT answers who is in a service, and subscribes a client that asks for UDP
@@ -48,25 +25,23 @@ func (a *API) srvIPXT(x *httpapi.Exchange) {
 		a.fail(x, err)
 		return
 	}
-	// The subscription comes before the look-up, so that no change falls between
-	// the two unseen.
 	cacheMillis, err := a.subscribe(x, &q)
 	if err != nil {
 		a.fail(x, err)
 		return
 	}
-	view, err := a.core.View(q.key)
+	view, err := a.core.View(q.Key)
 	if view == nil && err == nil {
-		err = missing("dom not found: %s", shown(q.key))
+		err = missing("dom not found: %s", shown(q.Key))
 	}
 	var clusters []string
 	if err == nil {
-		clusters, err = clustersOf(view, q.clusters)
+		clusters, err = clustersOf(view, q.Clusters)
 	}
 	switch {
 	case err != nil:
 		a.fail(x, err)
-	case q.isCheck:
+	case q.IsCheck:
 		x.JSON(200, []byte("{}"))
 	default:
 		x.Scratch = a.appendLookup(x.Scratch[:0], view, &q, clusters, cacheMillis)
@@ -99,7 +74,7 @@ func clusterNames(text string) []string {
 
 // appendLookup appends the answer to a look-up, with its fields in the order in
 // which 0.9 happens to send them.
-func (a *API) appendLookup(b []byte, view *registry.View, q *lookup, clusters []string, cacheMillis int64) []byte {
+func (a *API) appendLookup(b []byte, view *registry.View, q *lookup.Query, clusters []string, cacheMillis int64) []byte {
 	b = append(b, `{"metadata":`...)
 	b = view.Info.Metadata.AppendJSON(b)
 	b = append(b, `,"dom":`...)
@@ -107,16 +82,16 @@ func (a *API) appendLookup(b []byte, view *registry.View, q *lookup, clusters []
 	b = append(b, `,"cacheMillis":`...)
 	b = strconv.AppendInt(b, cacheMillis, 10)
 	b = append(b, `,"useSpecifiedURL":false,"hosts":`...)
-	b = append(b, a.hosts(view, clusters, q.healthyOnly)...)
+	b = append(b, a.hosts(view, clusters, q.HealthyOnly)...)
 	b = append(b, `,"checksum":"`...)
 	b = appendChecksum(b, view)
 	b = strconv.AppendInt(b, view.Revision, 10) // 0.9 appends the time
 	b = append(b, `","lastRefTime":`...)
 	b = strconv.AppendInt(b, view.Revision, 10)
 	b = append(b, `,"env":`...)
-	b = registry.AppendJSONString(b, q.env)
+	b = registry.AppendJSONString(b, q.Env)
 	b = append(b, `,"clusters":`...)
-	b = registry.AppendJSONString(b, q.clusters)
+	b = registry.AppendJSONString(b, q.Clusters)
 	return append(b, '}')
 }
 

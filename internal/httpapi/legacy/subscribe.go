@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
+	"github.com/rollcall-registry/rollcall/internal/httpapi/lookup"
 	"github.com/rollcall-registry/rollcall/internal/registry"
 )
 
@@ -23,37 +24,23 @@ func (a *API) cacheMillis(s *registry.Switches) int64 {
 // [API.Payload].
 const Form = "0.9"
 
-// maxSubscriber bounds the texts of one subscription, in bytes.
-const maxSubscriber = 8 << 10
-
-// subscribe makes a client that wants packets and may have them a subscriber,
-// whether or not its service is there, and returns the poll period that it is
-// told. One whose address is not its own is told the short one of 1.x.
-func (a *API) subscribe(x *httpapi.Exchange, q *lookup) (int64, error) {
-	s := a.core.Store().Switches()
-	if q.udpPort <= 0 {
-		return a.cacheMillis(s), nil
-	}
-	verdict := a.admit(PacketRequest{
-		ClientIP: q.clientIP, Port: q.udpPort, Peer: x.Client(), Switches: s,
-		Eligible: x.Agent().PushEligible(httpapi.ParsePushVersions(
-			s.PushJavaVersion, s.PushPythonVersion, s.PushCVersion, s.PushGoVersion, s.PushCSharpVersion)),
-	})
-	sub := &registry.Subscriber{
-		SubscriberKey: registry.SubscriberKey{Addr: verdict.Target, Agent: x.UserAgent(), Clusters: q.clusters},
-		Service:       q.key, Protocol: registry.ProtocolUDP, App: q.app, Form: Form, Refused: verdict.Refused,
-	}
-	size := len(q.key.Namespace) + len(q.key.Group) + len(q.key.Name) + len(sub.Agent) + len(q.clusters) + len(q.app)
-	if !verdict.Subscribe || size > maxSubscriber {
-		return a.cacheMillis(s), nil
-	}
-	if err := a.core.Subscribe(x.Context(), cause(x, "srvIPXT"), sub); err != nil {
+// subscribe makes a client that wants packets and may have them a subscriber, and
+// returns the poll period that it is told. One whose address is not its own is told
+// the short one of 1.x.
+func (a *API) subscribe(x *httpapi.Exchange, q *lookup.Query) (int64, error) {
+	outcome, err := q.Subscribe(x, a.core, a.admit, Form, cause(x, "srvIPXT"))
+	if err != nil {
 		return 0, err
 	}
-	if verdict.Refused != "" {
+	s := a.core.Store().Switches()
+	switch outcome {
+	case lookup.Pushed:
+		return s.DefaultPushCacheMillis, nil
+	case lookup.Refused:
 		return s.DefaultCacheMillis, nil
+	default:
+		return a.cacheMillis(s), nil
 	}
-	return s.DefaultPushCacheMillis, nil
 }
 
 // Payload returns what a UDP packet tells a subscriber that srvIPXT made: the
@@ -63,7 +50,7 @@ func (a *API) subscribe(x *httpapi.Exchange, q *lookup) (int64, error) {
 func (a *API) Payload(view *registry.View, key registry.ServiceKey, sub *registry.Subscriber) []byte {
 	millis := a.core.Store().Switches().DefaultPushCacheMillis
 	if view != nil && !view.Info.Disabled {
-		return a.appendLookup(nil, view, &lookup{clusters: sub.Clusters}, clusterNames(sub.Clusters), millis)
+		return a.appendLookup(nil, view, &lookup.Query{Clusters: sub.Clusters}, clusterNames(sub.Clusters), millis)
 	}
 	b := append([]byte(nil), `{"dom":`...)
 	b = registry.AppendJSONString(b, shown(key))

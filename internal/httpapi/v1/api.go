@@ -2,11 +2,11 @@ package v1
 
 import (
 	"log/slog"
-	"net/netip"
 	"slices"
 	"sync"
 
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
+	"github.com/rollcall-registry/rollcall/internal/httpapi/lookup"
 	"github.com/rollcall-registry/rollcall/internal/naming"
 	"github.com/rollcall-registry/rollcall/internal/registry"
 )
@@ -16,8 +16,8 @@ type Parts struct {
 	Core *naming.Core
 	// Encoder keeps encoded instance lists for list answers and UDP packets.
 	Encoder *naming.Encoder
-	// Push decides who is pushed to over UDP, and Pushes counts the packets.
-	Push   Admission
+	// Admit decides who is pushed to over UDP, and Pushes counts the packets.
+	Admit  lookup.Judge
 	Pushes PushCounter
 	// Probes knows how long probes take, Machine how busy the machine is.
 	Probes  ProbeTimer
@@ -29,37 +29,6 @@ type Parts struct {
 	// want to are answered as if it were.
 	Levels LogLevels
 	Log    *slog.Logger
-}
-
-// Admission decides who is pushed to over UDP. The rule is that of package
-// udppush, the same for all front-ends; the types here have its fields.
-type Admission interface {
-	// Judge decides on one look-up. It must not block or keep r.
-	Judge(r PacketRequest) PacketVerdict
-}
-
-// PacketRequest is what a look-up says of UDP packets.
-type PacketRequest struct {
-	// ClientIP is the address that the client names, "" when it names none, and
-	// Port the one on which it listens.
-	ClientIP string
-	Port     int
-	// Peer is the address that the call comes from.
-	Peer netip.Addr
-	// Eligible: the client's agent understands packets.
-	Eligible bool
-	Switches *registry.Switches
-}
-
-// PacketVerdict is the answer to a [PacketRequest].
-type PacketVerdict struct {
-	// Subscribe: the client becomes a subscriber.
-	Subscribe bool
-	// Target is where its packets go.
-	Target netip.AddrPort
-	// Refused says why nothing will be sent there, "" when packets will be. Such
-	// a subscriber is listed and polls.
-	Refused string
 }
 
 // PushCounter counts UDP packets.
@@ -101,7 +70,7 @@ type MachineLoad struct{ CPU, Average, Memory float64 }
 type API struct {
 	core    *naming.Core
 	encoder *naming.Encoder
-	push    Admission
+	admit   lookup.Judge
 	pushes  PushCounter
 	probes  ProbeTimer
 	machine Machine
@@ -115,7 +84,7 @@ type API struct {
 // New returns an API over p.
 func New(p Parts) *API {
 	a := &API{
-		core: p.Core, encoder: p.Encoder, push: p.Push, pushes: p.Pushes, probes: p.Probes, machine: p.Machine,
+		core: p.Core, encoder: p.Encoder, admit: p.Admit, pushes: p.Pushes, probes: p.Probes, machine: p.Machine,
 		members: p.Members, ready: p.Ready, levels: p.Levels, log: p.Log.With("component", "http-v1"),
 	}
 	a.large.New = newLargeMemory(&a.large)

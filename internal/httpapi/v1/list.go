@@ -5,39 +5,16 @@ import (
 	"sync"
 
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
+	"github.com/rollcall-registry/rollcall/internal/httpapi/lookup"
 	"github.com/rollcall-registry/rollcall/internal/registry"
 )
 
-// lookup is a decoded GET /instance/list.
-type lookup struct {
-	key         registry.ServiceKey
-	clusters    string
-	healthyOnly bool
-	isCheck     bool
-	env, app    string
-	udpPort     int    // 0: polls only
-	clientIP    string // where packets are wanted
-}
-
-func lookupOf(p *httpapi.Params) (lookup, error) {
+func lookupOf(p *httpapi.Params) (lookup.Query, error) {
 	key, err := serviceKey(p)
 	if err != nil {
-		return lookup{}, err
+		return lookup.Query{}, err
 	}
-	udpPort, err := p.Int("udpPort", 0)
-	if err != nil {
-		return lookup{}, err
-	}
-	return lookup{
-		key:         key,
-		clusters:    p.Optional("clusters", ""),
-		healthyOnly: p.BoolStrict("healthyOnly", false),
-		isCheck:     p.BoolStrict("isCheck", false),
-		env:         p.Optional("env", ""),
-		app:         p.Optional("app", ""),
-		udpPort:     udpPort,
-		clientIP:    p.Optional("clientIP", ""),
-	}, nil
+	return lookup.Parse(p, key)
 }
 
 // list answers GET /instance/list: who is in a service. With a UDP port it also
@@ -48,35 +25,33 @@ func (a *API) list(x *httpapi.Exchange) {
 		a.fail(x, err)
 		return
 	}
-	// The subscription comes before the look-up, so that no change falls between
-	// the two unseen.
 	cacheMillis, err := a.cacheMillis(x, &q)
 	if err != nil {
 		a.fail(x, err)
 		return
 	}
-	view, err := a.core.View(q.key)
+	view, err := a.core.View(q.Key)
 	if err != nil {
 		a.fail(x, err)
 		return
 	}
 	if view == nil {
-		x.Scratch = appendMissing(x.Scratch[:0], q.key, q.clusters, cacheMillis)
+		x.Scratch = appendMissing(x.Scratch[:0], q.Key, q.Clusters, cacheMillis)
 		x.JSON(200, x.Scratch)
 		return
 	}
 	a.answer(x, view, &q, cacheMillis)
 }
 
-func (a *API) answer(x *httpapi.Exchange, view *registry.View, q *lookup, cacheMillis int64) {
-	f := form{grouped: x.Agent().GroupedNames(), healthyOnly: q.healthyOnly}
-	f.inClusters(view, q.clusters)
+func (a *API) answer(x *httpapi.Exchange, view *registry.View, q *lookup.Query, cacheMillis int64) {
+	f := form{grouped: x.Agent().GroupedNames(), healthyOnly: q.HealthyOnly}
+	f.inClusters(view, q.Clusters)
 	l := listing{
 		view: view, hosts: a.hostsOf(view, f), grouped: f.grouped,
-		cacheMillis: cacheMillis, clusters: q.clusters, env: q.env,
+		cacheMillis: cacheMillis, clusters: q.Clusters, env: q.Env,
 	}
 	switch {
-	case q.isCheck && l.hosts.array != nil: // recorded: list-ischeck
+	case q.IsCheck && l.hosts.array != nil: // recorded: list-ischeck
 		x.JSON(200, []byte("{}"))
 	case l.size() > largeAnswer:
 		memory := a.large.Get().(*largeMemory)
@@ -110,44 +85,14 @@ func newLargeMemory(pool *sync.Pool) func() any {
 
 // cacheMillis subscribes a client that wants packets and may have them, and
 // returns the poll period that it is told: a long one when it will be pushed to.
-func (a *API) cacheMillis(x *httpapi.Exchange, q *lookup) (int64, error) {
-	switches := a.core.Store().Switches()
-	if q.udpPort <= 0 {
-		return switches.DefaultCacheMillis, nil
-	}
-	verdict := a.push.Judge(PacketRequest{
-		ClientIP: q.clientIP, Port: q.udpPort, Peer: x.Client(),
-		Eligible: x.Agent().PushEligible(pushVersions(switches)), Switches: switches,
-	})
-	if !verdict.Subscribe {
-		return switches.DefaultCacheMillis, nil
-	}
-	sub := &registry.Subscriber{
-		SubscriberKey: registry.SubscriberKey{Addr: verdict.Target, Agent: x.UserAgent(), Clusters: q.clusters},
-		Service:       q.key, Protocol: registry.ProtocolUDP, App: q.app, Refused: verdict.Refused,
-	}
-	if subscriberLen(sub) > maxSubscriber {
-		return switches.DefaultCacheMillis, nil
-	}
-	if err := a.core.Subscribe(x.Context(), cause(x, "subscribe"), sub); err != nil {
+func (a *API) cacheMillis(x *httpapi.Exchange, q *lookup.Query) (int64, error) {
+	outcome, err := q.Subscribe(x, a.core, a.admit, "", cause(x, "subscribe"))
+	if err != nil {
 		return 0, err
 	}
-	if verdict.Refused != "" {
-		return switches.DefaultCacheMillis, nil
+	switches := a.core.Store().Switches()
+	if outcome == lookup.Pushed {
+		return switches.DefaultPushCacheMillis, nil
 	}
-	return switches.DefaultPushCacheMillis, nil
-}
-
-// maxSubscriber bounds the texts of one subscription, in bytes. No service has a
-// longer name, and no real client sends a longer agent.
-const maxSubscriber = 8 << 10
-
-func subscriberLen(s *registry.Subscriber) int {
-	return len(s.Service.Namespace) + len(s.Service.Group) + len(s.Service.Name) +
-		len(s.Clusters) + len(s.Agent) + len(s.App)
-}
-
-// pushVersions reads the lowest versions that are pushed to.
-func pushVersions(s *registry.Switches) httpapi.PushVersions {
-	return httpapi.ParsePushVersions(s.PushJavaVersion, s.PushPythonVersion, s.PushCVersion, s.PushGoVersion, s.PushCSharpVersion)
+	return switches.DefaultCacheMillis, nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
 	"github.com/rollcall-registry/rollcall/internal/httpapi/httpapitest"
+	"github.com/rollcall-registry/rollcall/internal/httpapi/lookup"
 	"github.com/rollcall-registry/rollcall/internal/naming"
 	"github.com/rollcall-registry/rollcall/internal/registry"
 )
@@ -45,7 +46,7 @@ func newTestAPI(t testing.TB, clock naming.Clock) *testServer {
 	alone.SetAddress("127.0.0.1", 8848)
 	api := New(Parts{
 		Core: core, Encoder: naming.NewEncoder(naming.DefaultEncoderBudget),
-		Push: ownAddress{}, Pushes: told, Probes: told, Machine: told, Members: alone,
+		Admit: ownAddress, Pushes: told, Probes: told, Machine: told, Members: alone,
 		Ready: func() error { return told.ready }, Levels: OneLevel{&told.level}, Log: discard,
 	})
 	nothing := httpapi.Route{ // for benchmarks: what HTTP alone costs
@@ -90,20 +91,18 @@ func (stopped) Now() registry.Instant {
 }
 
 // ownAddress admits subscribers that want packets where they ask from.
-type ownAddress struct{}
-
-func (ownAddress) Judge(r PacketRequest) PacketVerdict {
+func ownAddress(r lookup.PacketRequest) lookup.PacketVerdict {
 	if r.Port > 65535 || !r.Eligible || !r.Switches.PushEnabled {
-		return PacketVerdict{}
+		return lookup.PacketVerdict{}
 	}
 	addr := r.Peer
 	if r.ClientIP != "" {
 		var err error
 		if addr, err = netip.ParseAddr(r.ClientIP); err != nil {
-			return PacketVerdict{}
+			return lookup.PacketVerdict{}
 		}
 	}
-	v := PacketVerdict{Subscribe: true, Target: netip.AddrPortFrom(addr, uint16(r.Port))}
+	v := lookup.PacketVerdict{Subscribe: true, Target: netip.AddrPortFrom(addr, uint16(r.Port))}
 	if addr != r.Peer {
 		v.Refused = "the address is not its own"
 	}
