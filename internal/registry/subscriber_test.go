@@ -36,6 +36,14 @@ func TestSubscribers(t *testing.T) {
 		t.Errorf("%d subscribers, want 1", n)
 	}
 
+	older := udpSubscriber("10.0.0.9:50000")
+	older.Form = "old"
+	w.must(&Subscribe{Meta: w.meta(), Subscriber: older})
+	w.events("subscribed orders")
+	if got := w.Subscriber(orders(), sub.SubscriberKey); got.Form != "old" || got.Refused != "" {
+		t.Errorf("got %+v, want the form and no refusal", got)
+	}
+
 	other := udpSubscriber("10.0.0.8:50000")
 	other.Clusters = "c1,c2"
 	w.must(&Subscribe{Meta: w.meta(), Subscriber: other})

@@ -252,6 +252,29 @@ func TestEncodedOnce(t *testing.T) {
 	})
 }
 
+func TestEachFormIsAskedFor(t *testing.T) {
+	inMemory(t, func(t *testing.T, r *rig, w *wire) {
+		r.sender.parts.Payload = func(_ *registry.View, _ registry.ServiceKey, sub *registry.Subscriber) []byte {
+			return []byte("form " + sub.Form)
+		}
+		r.subscribe("a", endpoint(1), javaAgent, "")
+		r.apply(&registry.Subscribe{Meta: r.meta(), Subscriber: &registry.Subscriber{
+			Service: serviceKey("a"), Protocol: registry.ProtocolUDP, Form: "old",
+			SubscriberKey: registry.SubscriberKey{Addr: endpoint(2), Agent: javaAgent},
+		}})
+		r.register("a", 1, 1, "")
+		time.Sleep(time.Second)
+		var old, usual bool
+		for _, d := range w.sent() {
+			old = old || strings.Contains(string(d.bytes), "form old")
+			usual = usual || strings.Contains(string(d.bytes), `"form "`)
+		}
+		if !old || !usual {
+			t.Errorf("sent the old form %t and the usual one %t, want both", old, usual)
+		}
+	})
+}
+
 func TestLabelSelectorLooksAtEachConsumer(t *testing.T) {
 	inMemory(t, func(t *testing.T, r *rig, w *wire) {
 		selector, err := registry.NewSelector(registry.SelectorLabel, "CONSUMER.label.zone = PROVIDER.label.zone")
