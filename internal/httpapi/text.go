@@ -23,3 +23,19 @@ func CheckText(name, value string) error {
 	}
 	return nil
 }
+
+// maxErrorText caps an error text, most of which repeats what was sent, in bytes.
+const maxErrorText = 2 << 10
+
+// ErrorText returns text, cut between two characters where it is longer than an
+// answer should be.
+func ErrorText(text string) string {
+	if len(text) <= maxErrorText {
+		return text
+	}
+	end := maxErrorText
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + "…"
+}

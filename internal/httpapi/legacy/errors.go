@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
 	"github.com/rollcall-registry/rollcall/internal/registry"
@@ -50,7 +49,7 @@ func (a *API) fail(x *httpapi.Exchange, err error) {
 		a.log.Error("request failed", "method", x.Method(), "path", x.Path(), "err", err)
 		r = &refusal{status: 500, text: "internal error, see the server's log"}
 	}
-	text := short(r.text)
+	text := httpapi.ErrorText(r.text)
 	if r.typed {
 		x.Answer(r.status, "application/json", []byte(text+"\n"))
 		return
@@ -95,18 +94,4 @@ func plain(grouped string) string {
 func isRefusal(err error, code registry.Code) bool {
 	refused, ok := errors.AsType[*registry.Error](err)
 	return ok && refused.Code == code
-}
-
-// maxErrorText caps an error text, most of which repeats what was sent, in bytes.
-const maxErrorText = 2 << 10
-
-func short(text string) string {
-	if len(text) <= maxErrorText {
-		return text
-	}
-	end := maxErrorText
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "…"
 }

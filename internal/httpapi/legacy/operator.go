@@ -149,7 +149,7 @@ func (a *API) containerNotify(x *httpapi.Exchange) {
 			a.fail(x, err)
 			return
 		}
-		values = append(values, name, short(value))
+		values = append(values, name, httpapi.ErrorText(value))
 	}
 	a.log.Debug("container notify", values...)
 	x.OK()

@@ -2,7 +2,6 @@ package v1
 
 import (
 	"errors"
-	"unicode/utf8"
 
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
 	"github.com/rollcall-registry/rollcall/internal/registry"
@@ -15,7 +14,7 @@ func (a *API) fail(x *httpapi.Exchange, err error) {
 		return
 	}
 	if refusal, ok := errors.AsType[*registry.Error](err); ok {
-		x.Caused(status(refusal.Code), short(refusal.Msg))
+		x.Caused(status(refusal.Code), httpapi.ErrorText(refusal.Msg))
 		return
 	}
 	a.log.Error("request failed", "method", x.Method(), "path", x.Path(), "err", err)
@@ -26,7 +25,7 @@ func (a *API) fail(x *httpapi.Exchange, err error) {
 // answers some of them differently from call to call.
 func (a *API) failAs(x *httpapi.Exchange, code registry.Code, status int, err error) {
 	if refusal, ok := errors.AsType[*registry.Error](err); ok && refusal.Code == code {
-		x.Caused(status, short(refusal.Msg))
+		x.Caused(status, httpapi.ErrorText(refusal.Msg))
 		return
 	}
 	a.fail(x, err)
@@ -56,18 +55,4 @@ func status(code registry.Code) int {
 	default:
 		return 500
 	}
-}
-
-// maxErrorText caps an error text, most of which repeats what was sent.
-const maxErrorText = 2 << 10
-
-func short(text string) string {
-	if len(text) <= maxErrorText {
-		return text
-	}
-	end := maxErrorText
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "…"
 }
