@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
+	"github.com/rollcall-registry/rollcall/internal/httpapi/values"
 	"github.com/rollcall-registry/rollcall/internal/registry"
 )
 
@@ -142,31 +143,16 @@ func appendCluster(b []byte, c *registry.Cluster, took int64) []byte {
 	return append(b, '}')
 }
 
-// appendChecker appends a cluster's probe, the one that it had when it is off.
+// appendChecker appends a cluster's probe, the one that it had when it is off. 0.9
+// also shows the headers of an HTTP probe as an object.
 func appendChecker(b []byte, c registry.HealthCheck) []byte {
 	c.Type = formerType(c)
-	b = append(b, `{"type":`...)
-	b = registry.AppendJSONString(b, string(c.Type))
-	switch c.Type {
-	case registry.CheckHTTP:
-		b = append(b, `,"path":`...)
-		b = registry.AppendJSONString(b, c.Path)
-		b = append(b, `,"headers":`...)
-		b = registry.AppendJSONString(b, c.Headers)
-		b = append(b, `,"expectedResponseCode":`...)
-		b = strconv.AppendInt(b, int64(c.ExpectedCode), 10)
-		b = append(b, `,"customHeaders":`...)
-		b = customHeaders(c.Headers).AppendJSON(b)
-	case registry.CheckMySQL:
-		b = append(b, `,"user":`...)
-		b = registry.AppendJSONString(b, c.User)
-		b = append(b, `,"pwd":`...)
-		b = registry.AppendJSONString(b, c.Password)
-		b = append(b, `,"cmd":`...)
-		b = registry.AppendJSONString(b, c.Command)
-	case registry.CheckTCP, registry.CheckNone:
+	b = values.AppendChecker(b, c)
+	if c.Type != registry.CheckHTTP {
+		return b
 	}
-	return append(b, '}')
+	b = append(b[:len(b)-1], `,"customHeaders":`...)
+	return append(customHeaders(c.Headers).AppendJSON(b), '}')
 }
 
 // customHeaders reads "k:v" pairs joined by "|".
