@@ -88,7 +88,7 @@ func (s *Server) ServeConn(_ context.Context, nc net.Conn, prefix []byte) {
 	c := newConn(s, nc, prefix)
 	if err := s.admission.enter(c.peer.Addr()); err != nil {
 		s.log.Debug("connection refused", "reason", err, "client_id", c.peer)
-		s.admission.refuse(nc, err)
+		s.admission.refuse(nc, prefix, err)
 		return
 	}
 	s.mu.Lock()

@@ -77,10 +77,10 @@ func (s *Server) answer(ss grpc.ServerStream) error {
 type stream struct {
 	ss     grpc.ServerStream
 	server *Server
-	frames transport.Frames
 
 	mu      sync.Mutex
-	idle    sync.Cond // signalled when writing ends; over mu
+	frames  transport.Frames // set once; nil while the handler is being told of the stream
+	idle    sync.Cond        // signalled when writing ends; over mu
 	writing bool
 	again   bool // there may be more to write
 	ended   bool // no more is written
@@ -95,7 +95,7 @@ func (s *Server) serve(ss grpc.ServerStream) error {
 	}
 	st := &stream{ss: ss, server: s}
 	st.idle.L = &st.mu
-	st.frames = c.session.Open(st)
+	st.begin(c.session.Open(st))
 	c.add(st)
 	err = st.read()
 	c.remove(st)
@@ -122,13 +122,25 @@ func (st *stream) read() error {
 	}
 }
 
+// begin lets messages be written, those included that the stream has been woken
+// for already.
+func (st *stream) begin(frames transport.Frames) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.frames = frames
+	if st.again {
+		st.again, st.writing = false, true
+		go st.write()
+	}
+}
+
 // Wake implements transport.Stream.
 func (st *stream) Wake() {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	switch {
 	case st.ended:
-	case st.writing:
+	case st.writing, st.frames == nil:
 		st.again = true
 	default:
 		st.writing = true
