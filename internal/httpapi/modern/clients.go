@@ -77,10 +77,11 @@ func SubscriberAddress(s *registry.Subscriber) (ip string, port int32) {
 	return s.Addr.Addr().String(), int32(s.Addr.Port())
 }
 
-// SubscriberText is ip:port of [SubscriberAddress].
+// SubscriberText is the address of a subscriber as the lists of its client show it:
+// ip:port, or for a connection the address alone.
 func SubscriberText(s *registry.Subscriber) string {
 	if s.Client != "" {
-		return s.Addr.Addr().String() + ":0"
+		return s.Addr.Addr().String()
 	}
 	return s.Addr.String()
 }

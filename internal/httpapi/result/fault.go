@@ -49,8 +49,8 @@ func mismatch(name, value, javaType string) Mismatch {
 	return Mismatch{name, strings.ToValidUTF8(value, "\ufffd"), javaType}
 }
 
-// cause is what the original's conversion says.
-func (m Mismatch) cause() string {
+// Cause is what the original's conversion says.
+func (m Mismatch) Cause() string {
 	if m.boolean() {
 		return "Invalid boolean value [" + m.Value + "]"
 	}
@@ -66,13 +66,13 @@ type FormError struct {
 }
 
 // Error implements error.
-func (e *FormError) Error() string { return e.List[0].Name + ": " + e.List[0].cause() }
+func (e *FormError) Error() string { return e.List[0].Name + ": " + e.List[0].Cause() }
 
 // ParamError refuses one value of the wrong type that is bound on its own.
 type ParamError struct{ Mismatch }
 
 // Error implements error.
-func (e *ParamError) Error() string { return e.Name + ": " + e.cause() }
+func (e *ParamError) Error() string { return e.Name + ": " + e.Cause() }
 
 // DecodeError refuses a parameter whose JSON cannot be read.
 type DecodeError struct {
@@ -124,11 +124,11 @@ func ParamText(m Mismatch, nested bool) string {
 func (m Mismatch) reason(nested bool) string {
 	switch {
 	case !nested:
-		return m.cause()
+		return m.Cause()
 	case m.boolean():
-		return "nested exception is java.lang.IllegalArgumentException: " + m.cause()
+		return "nested exception is java.lang.IllegalArgumentException: " + m.Cause()
 	default:
-		return "nested exception is java.lang.NumberFormatException: " + m.cause()
+		return "nested exception is java.lang.NumberFormatException: " + m.Cause()
 	}
 }
 

@@ -66,9 +66,15 @@ func (a *API) instanceRoutes() []httpapi.Route {
 		change("PUT", base+"/beat", httpapi.Naming, a.Checked(result.CheckBeat, a.beat)),
 		get(base, httpapi.Naming, naming(a.instance)),
 		get(base+"/list", httpapi.Naming, a.Checked(result.CheckList, a.list)),
-		get(base+"/statuses/{key}", httpapi.Open, a.statuses), // unprotected as in 2.5.1
-		get("/v2/ns/catalog/instances", httpapi.Naming, naming(a.catalog)),
+		anyMethod(get(base+"/statuses/{key}", httpapi.Open, a.statuses)), // unprotected as in 2.5.1
+		anyMethod(get("/v2/ns/catalog/instances", httpapi.Naming, naming(a.catalog))),
 	}
+}
+
+// anyMethod is a route that 2.5.1 serves whatever the method.
+func anyMethod(r httpapi.Route) httpapi.Route {
+	r.Methods = []string{"GET", "POST", "PUT", "DELETE", "PATCH"}
+	return r
 }
 
 func (a *API) serviceRoutes() []httpapi.Route {

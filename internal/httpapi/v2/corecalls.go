@@ -2,8 +2,9 @@ package v2
 
 import (
 	"encoding/json"
-	"html"
+	"errors"
 	"strconv"
+	"strings"
 
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
 	"github.com/rollcall-registry/rollcall/internal/httpapi/modern"
@@ -31,7 +32,18 @@ func failRest(x *httpapi.Exchange, status int, message string) {
 
 // failLoader answers a fault in the parameters of the loader's calls.
 func failLoader(x *httpapi.Exchange, err error) {
-	failRest(x, 500, "caused: "+html.EscapeString(err.Error())+";")
+	failRest(x, 500, htmlEscaper.Replace(causes(err)))
+}
+
+// htmlEscaper escapes as Spring's HtmlUtils does.
+var htmlEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#39;")
+
+// causes words a fault of a parameter as calls without the envelope do.
+func causes(err error) string {
+	if e, ok := errors.AsType[*result.ParamError](err); ok {
+		return "caused: " + result.ParamText(e.Mismatch, true) + ";caused: " + e.Cause() + ";"
+	}
+	return "caused: " + err.Error() + ";"
 }
 
 // selfHealth answers GET /core/cluster/node/self/health.

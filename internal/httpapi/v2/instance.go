@@ -174,8 +174,8 @@ func (a *API) subscribe(x *httpapi.Exchange, s *registry.Subscriber, ip string, 
 func (a *API) catalog(x *httpapi.Exchange) {
 	f := result.NewParams(x)
 	grouped := f.Need("serviceName")
-	healthy, enabled := flag(f, "healthyOnly"), flag(f, "enabledOnly")
-	page, size := f.NeedInt("pageNo"), f.NeedInt("pageSize")
+	healthy, enabled := tristateOf(f, "healthyOnly"), tristateOf(f, "enabledOnly")
+	page, size := f.NeedPlainInt("pageNo"), f.NeedPlainInt("pageSize")
 	if f.Err() != nil {
 		a.failCatalog(x, f)
 		return
@@ -219,7 +219,7 @@ func appendHost(grouped string) func([]byte, *registry.Instance) []byte {
 // tristate is a flag that may not have been sent.
 type tristate struct{ sent, value bool }
 
-func flag(f *result.Form, name string) tristate {
+func tristateOf(f *result.Form, name string) tristate {
 	return tristate{f.Text(name, "") != "", f.Bool(name, result.JavaBoolean, false)}
 }
 
@@ -234,7 +234,7 @@ func (a *API) failCatalog(x *httpapi.Exchange, f *result.Form) {
 			return
 		}
 	}
-	x.Caused(500, f.Err().Error())
+	x.Text(500, causes(f.Err()))
 }
 
 // beat answers PUT /instance/beat, without the envelope.

@@ -13,7 +13,7 @@ import (
 type dialect struct{}
 
 func (dialect) Form(x *httpapi.Exchange, form string, list []result.Mismatch) string {
-	signature := signatures[x.Method()+" "+x.Route().Path]
+	signature := signatures[x.Route().Methods[0]+" "+x.Route().Path]
 	count := ""
 	if len(list) > 1 {
 		count = fmt.Sprintf(" with %d errors", len(list))

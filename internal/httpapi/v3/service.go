@@ -100,7 +100,7 @@ func (a *API) serviceSubscribers(x *httpapi.Exchange) {
 		b = strconv.AppendInt(append(b, `,"port":`...), int64(port), 10)
 		b = modern.AppendText(b, "agent", s.Agent)
 		b = modern.AppendText(b, "appName", s.App)
-		return append(modern.AppendText(b, "address", modern.SubscriberText(s)), '}')
+		return append(modern.AppendText(b, "address", ip+":"+strconv.Itoa(int(port))), '}')
 	})
 	a.Data(x, append(b, '}'))
 }
