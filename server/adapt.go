@@ -46,6 +46,12 @@ type machine struct{ reader *metrics.Machine }
 // Load implements v1.Machine.
 func (m machine) Load() v1.MachineLoad { return v1.MachineLoad(m.reader.Load()) }
 
+// load returns the same as plain numbers.
+func (p *parts) load() (cpu, average, memory float64) {
+	l := p.machine.Load()
+	return l.CPU, l.Average, l.Memory
+}
+
 // rootLevel changes what the whole server logs, whatever logger a caller names:
 // Nacos has a log for each of its parts, Rollcall one.
 type rootLevel struct{ level *slog.LevelVar }

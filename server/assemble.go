@@ -1,6 +1,7 @@
 package server
 
 import (
+	"slices"
 	"time"
 
 	"github.com/rollcall-registry/rollcall/internal/consensus"
@@ -10,8 +11,11 @@ import (
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
 	"github.com/rollcall-registry/rollcall/internal/httpapi/foreign"
 	"github.com/rollcall-registry/rollcall/internal/httpapi/legacy"
+	"github.com/rollcall-registry/rollcall/internal/httpapi/modern"
 	"github.com/rollcall-registry/rollcall/internal/httpapi/ops"
 	v1 "github.com/rollcall-registry/rollcall/internal/httpapi/v1"
+	v2 "github.com/rollcall-registry/rollcall/internal/httpapi/v2"
+	v3 "github.com/rollcall-registry/rollcall/internal/httpapi/v3"
 	"github.com/rollcall-registry/rollcall/internal/ledger"
 	"github.com/rollcall-registry/rollcall/internal/metrics"
 	"github.com/rollcall-registry/rollcall/internal/naming"
@@ -25,6 +29,7 @@ import (
 // parts are what a running server consists of.
 type parts struct {
 	metrics *metrics.Metrics
+	machine machine
 	clock   *health.Clock
 	gate    *naming.Gate
 	store   *registry.Store
@@ -51,7 +56,7 @@ type parts struct {
 // parts that watch health, and the metrics. Commands flow from the front-ends
 // through naming to the store, those of durable data through the durable log.
 func (s *Server) assemble(dir *store.Dir) (*parts, error) {
-	p := &parts{metrics: metrics.New(), gate: &naming.Gate{}, encoder: naming.NewEncoder(s.cfg.CacheBytes)}
+	p := &parts{metrics: metrics.New(), machine: machine{metrics.NewMachine()}, gate: &naming.Gate{}, encoder: naming.NewEncoder(s.cfg.CacheBytes)}
 	p.clock = health.NewClock(s.cfg.Health, s.log)
 	p.members = naming.NewAlone(p.clock)
 	p.store = registry.NewStore(s.cfg.Expiry, p.gate)
@@ -62,14 +67,14 @@ func (s *Server) assemble(dir *store.Dir) (*parts, error) {
 	p.expirer = health.NewExpirer(p.core.Expire, s.log)
 	p.checker = health.NewChecker(s.cfg.Health, p.store, p.core, s.log)
 	p.pusher = push.New(s.cfg.Push, p.store, p.clock, pushObserver{p.metrics}, s.log)
+	s.assembleGRPC(p)
 	apis := s.assembleAPIs(p)
 	p.udp = udppush.New(s.cfg.UDP, udppush.Parts{
 		Store: p.store, Clock: p.clock, Payload: apis.payload, Later: p.pusher.Schedule,
 		Observer: udpObserver{p.metrics}, History: p.pushes.sink(),
 	}, s.log)
 	p.pusher.Deliver(registry.ProtocolUDP, p.udp)
-	s.assembleGRPC(p)
-	p.gate.Sink = naming.Sinks{p.ledger, p.pusher, p.expirer, p.checker, eventCounter{p.metrics}}
+	p.gate.Sink = naming.Sinks{p.ledger, p.pusher, p.grpc, p.expirer, p.checker, eventCounter{p.metrics}}
 	if err := s.assembleHTTP(p, apis); err != nil {
 		return nil, err
 	}
@@ -118,6 +123,8 @@ type apis struct {
 	ops     *ops.API
 	foreign *foreign.API
 	legacy  *legacy.API
+	v2      *v2.API
+	v3      *v3.API
 }
 
 // payload returns what a packet tells a subscriber, in the form that it reads.
@@ -132,7 +139,7 @@ func (s *Server) assembleAPIs(p *parts) apis {
 	a := apis{
 		v1: v1.New(v1.Parts{
 			Core: p.core, Encoder: p.encoder, Admit: p.admit, Pushes: udpCounter{p},
-			Probes: probeTimer{p.checker}, Machine: machine{metrics.NewMachine()}, Members: p.members,
+			Probes: probeTimer{p.checker}, Machine: p.machine, Members: p.members,
 			Ready: s.readiness, Levels: s.levels, Log: s.log,
 		}),
 		ops: ops.New(ops.Config{
@@ -148,23 +155,33 @@ func (s *Server) assembleAPIs(p *parts) apis {
 		}}),
 	}
 	a.legacy = s.assembleLegacy(p, a.v1)
+	a.v2, a.v3 = s.assembleModern(p)
 	return a
+}
+
+// assembleModern makes the HTTP APIs of 2.x and 3.x.
+func (s *Server) assembleModern(p *parts) (*v2.API, *v3.API) {
+	shared := modern.Parts{
+		Core: p.core, Encoder: p.encoder, Members: p.members, Connections: p.grpc,
+		Admit: func(r modern.PacketRequest) modern.PacketVerdict {
+			return modern.PacketVerdict(p.udp.Admission().Judge(udppush.Request(r)))
+		},
+		Load:  p.load,
+		Ready: s.readiness, Levels: s.levels, Log: s.log,
+	}
+	return v2.New(shared), v3.New(shared)
 }
 
 // assembleLegacy makes the 0.9 API. Calls that 1.4.8 still has are answered by
 // first, for clients that say they are of 1.0.0 or later.
 func (s *Server) assembleLegacy(p *parts, first *v1.API) *legacy.API {
-	load := machine{metrics.NewMachine()}
 	return legacy.New(legacy.Parts{
 		Core: p.core, Encoder: p.encoder, Admit: p.admit, Members: p.members, Log: s.log,
 		ProbeTime: func(key registry.ServiceKey, cluster string) (best, worst, normalized int64) {
 			rt := p.checker.RT(key, cluster)
 			return rt.BestMillis, rt.WorstMillis, rt.NormalizedMillis
 		},
-		Load: func() (cpu, average, memory float64) {
-			l := load.Load()
-			return l.CPU, l.Average, l.Memory
-		},
+		Load:   p.load,
 		Shared: legacy.Shared{List: first.List, Beat: first.Beat, Hello: first.Hello, PushState: first.PushState},
 	})
 }
@@ -174,8 +191,9 @@ func (s *Server) assembleHTTP(p *parts, a apis) error {
 	hooks := httpapi.Hooks{Observe: func(route *httpapi.Route, status int, took time.Duration) {
 		p.metrics.Request(route.Path, status, took)
 	}}
-	router, err := httpapi.NewRouter(s.cfg.HTTP.ContextPath, hooks, a.v1.Groups(),
-		a.v1.Routes(), a.legacy.Routes(), a.ops.Routes(), a.foreign.Routes())
+	groups := slices.Concat(a.v1.Groups(), a.v2.Groups(), a.v3.Groups())
+	router, err := httpapi.NewRouter(s.cfg.HTTP.ContextPath, hooks, groups, a.v1.Routes(), a.legacy.Routes(),
+		a.v2.Routes(), a.v3.Routes(), a.ops.Routes(), a.foreign.Routes())
 	if err != nil {
 		return err
 	}
