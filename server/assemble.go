@@ -163,9 +163,7 @@ func (s *Server) assembleAPIs(p *parts) apis {
 func (s *Server) assembleModern(p *parts) (*v2.API, *v3.API) {
 	shared := modern.Parts{
 		Core: p.core, Encoder: p.encoder, Members: p.members, Connections: p.grpc,
-		Admit: func(r modern.PacketRequest) modern.PacketVerdict {
-			return modern.PacketVerdict(p.udp.Admission().Judge(udppush.Request(r)))
-		},
+		Admit: p.admit,
 		Load:  p.load,
 		Ready: s.readiness, Levels: s.levels, Log: s.log,
 	}

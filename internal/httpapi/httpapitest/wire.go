@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -51,16 +52,25 @@ func Wire(t *testing.T, update bool, start func(*testing.T) func(WireRequest) Wi
 	}
 }
 
-// playWire returns the text of a file with the answers that came.
+// firstWireLine is that of a request: its method and target.
+var firstWireLine = regexp.MustCompile(`^> [A-Z]+ /`)
+
+// playWire returns the text of a file with the answers that came, also to requests
+// that have none there yet.
 func playWire(file string, send func(WireRequest) WireAnswer) string {
 	var out, request strings.Builder
+	flush := func() {
+		if request.Len() > 0 {
+			out.WriteString(send(wireRequest(request.String())).lines())
+			request.Reset()
+		}
+	}
 	for line := range strings.Lines(file) {
+		if !strings.HasPrefix(line, ">") || firstWireLine.MatchString(line) {
+			flush()
+		}
 		switch {
 		case strings.HasPrefix(line, "<"):
-			if request.Len() > 0 {
-				out.WriteString(send(wireRequest(request.String())).lines())
-				request.Reset()
-			}
 		case strings.HasPrefix(line, ">"):
 			request.WriteString(strings.TrimPrefix(strings.TrimPrefix(line, ">"), " "))
 			out.WriteString(line)
@@ -68,6 +78,7 @@ func playWire(file string, send func(WireRequest) WireAnswer) string {
 			out.WriteString(line)
 		}
 	}
+	flush()
 	return out.String()
 }
 
@@ -85,9 +96,5 @@ func wireRequest(text string) WireRequest {
 
 // lines are those of an answer in a file.
 func (a WireAnswer) lines() string {
-	text, end := a.Body, ""
-	if strings.HasSuffix(text, "\n") { // a body that ends with a line feed shows it
-		text, end = strings.TrimSuffix(text, "\n"), "\n< "
-	}
-	return fmt.Sprintf("< %d %s\n< %s%s\n", a.Status, a.ContentType, text, end)
+	return fmt.Sprintf("< %d %s\n< %s\n", a.Status, a.ContentType, strings.ReplaceAll(a.Body, "\n", "\n< "))
 }

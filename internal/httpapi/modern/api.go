@@ -3,9 +3,9 @@ package modern
 import (
 	"context"
 	"log/slog"
-	"net/netip"
 
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
+	"github.com/rollcall-registry/rollcall/internal/httpapi/lookup"
 	"github.com/rollcall-registry/rollcall/internal/httpapi/result"
 	"github.com/rollcall-registry/rollcall/internal/naming"
 	"github.com/rollcall-registry/rollcall/internal/registry"
@@ -16,10 +16,8 @@ type Parts struct {
 	Core *naming.Core
 	// Encoder keeps encoded instance lists.
 	Encoder *naming.Encoder
-	// Admit decides who is pushed to over UDP: the rule is that of package udppush,
-	// the same for all front-ends, and the types here have its fields. It must not
-	// block or keep its argument.
-	Admit func(PacketRequest) PacketVerdict
+	// Admit decides who is pushed to over UDP.
+	Admit lookup.Judge
 	// Load returns the share of the processors and of the memory that is used, 0 to
 	// 1, and the load average of one minute. It must not block for longer than
 	// reading a file of the kernel takes.
@@ -33,29 +31,6 @@ type Parts struct {
 	// want to are answered as if it were.
 	Levels LogLevels
 	Log    *slog.Logger
-}
-
-// PacketRequest is what a look-up says of UDP packets.
-type PacketRequest struct {
-	// ClientIP is the address that the client names, "" when it names none, and
-	// Port the one on which it listens.
-	ClientIP string
-	Port     int
-	// Peer is the address that the call comes from.
-	Peer netip.Addr
-	// Eligible: the client's agent understands packets.
-	Eligible bool
-	Switches *registry.Switches
-}
-
-// PacketVerdict is the answer to a [PacketRequest].
-type PacketVerdict struct {
-	// Subscribe: the client becomes a subscriber.
-	Subscribe bool
-	// Target is where its packets go.
-	Target netip.AddrPort
-	// Refused says why nothing will be sent there, "" when packets will be.
-	Refused string
 }
 
 // Members are the servers that hold this registry together.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
 	"github.com/rollcall-registry/rollcall/internal/registry"
@@ -79,7 +78,7 @@ func (a *Answers) refusal(x *httpapi.Exchange, e *registry.Error) {
 	case registry.MetadataTooLarge:
 		refuseCheck(x, "Param 'Metadata' is illegal, the param length should not exceed "+e.Value+".")
 	case registry.InvalidMetadata: // the check reads it before the call does
-		x.ErrorPage(500, "ErrCode:400, ErrMsg:"+short(e.Msg))
+		x.ErrorPage(500, "ErrCode:400, ErrMsg:"+httpapi.ErrorText(e.Msg))
 	default:
 		f := faultOf(e)
 		a.refuse(x, f.Status, f.Code, f.Data)
@@ -128,7 +127,7 @@ func faultOf(e *registry.Error) Fault {
 // refuseCheck answers what the check of names refuses: a line of text without a
 // type (recorded: v2-register-port-high).
 func refuseCheck(x *httpapi.Exchange, text string) {
-	x.Scratch = append(append(x.Scratch[:0], short(text)...), "\r\n"...)
+	x.Scratch = append(append(x.Scratch[:0], httpapi.ErrorText(text)...), "\r\n"...)
 	x.Answer(400, "", x.Scratch)
 }
 
@@ -143,7 +142,7 @@ func (a *Answers) unbound(x *httpapi.Exchange, text string) {
 }
 
 func (a *Answers) refuse(x *httpapi.Exchange, status int, code Code, data string) {
-	data = short(data)
+	data = httpapi.ErrorText(data)
 	if !acceptsJSON(x) { // recorded: v2-accept-html, v3-accept-html
 		x.ErrorPage(500, data)
 		return
@@ -170,18 +169,4 @@ func acceptsJSON(x *httpapi.Exchange) bool {
 	accept := x.Header("Accept")
 	return accept == "" || strings.Contains(accept, "json") ||
 		strings.Contains(accept, "*/*") || strings.Contains(accept, "application/*")
-}
-
-// maxErrorText caps an error text, most of which repeats what was sent.
-const maxErrorText = 2 << 10
-
-func short(text string) string {
-	if len(text) <= maxErrorText {
-		return text
-	}
-	end := maxErrorText
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "…"
 }

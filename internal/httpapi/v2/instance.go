@@ -6,6 +6,7 @@ import (
 
 	"github.com/rollcall-registry/rollcall/internal/hosts"
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
+	"github.com/rollcall-registry/rollcall/internal/httpapi/lookup"
 	"github.com/rollcall-registry/rollcall/internal/httpapi/modern"
 	"github.com/rollcall-registry/rollcall/internal/httpapi/result"
 	"github.com/rollcall-registry/rollcall/internal/naming"
@@ -110,12 +111,8 @@ func (a *API) list(x *httpapi.Exchange) {
 	}
 	err := f.Err()
 	if err == nil {
-		// The subscription comes before the look-up, so that no change falls between
-		// the two unseen.
-		err = a.subscribe(x, &registry.Subscriber{
-			SubscriberKey: registry.SubscriberKey{Agent: x.UserAgent(), Clusters: filter.Clusters},
-			Service:       key, Protocol: registry.ProtocolUDP, App: f.Text("app", ""),
-		}, ip, port)
+		q := lookup.Query{Key: key, Clusters: filter.Clusters, App: f.Text("app", ""), UDPPort: port, ClientIP: ip}
+		_, err = q.Subscribe(x, a.Core, a.Admit, "", a.Cause(x, "subscribe"))
 	}
 	if err != nil {
 		a.Fail(x, err)
@@ -145,28 +142,6 @@ func (a *API) answerList(x *httpapi.Exchange, key registry.ServiceKey, view *reg
 	b = append(b, `,"checksum":"","allIPs":false,"reachProtectionThreshold":`...)
 	b = strconv.AppendBool(b, list.Protected)
 	a.Data(x, append(b, `,"valid":true}`...))
-}
-
-// maxSubscriber bounds the texts of one subscription, in bytes. No service has a
-// longer name, and no real client sends a longer agent.
-const maxSubscriber = 8 << 10
-
-// subscribe makes s a subscriber of a client that wants packets and may have them.
-func (a *API) subscribe(x *httpapi.Exchange, s *registry.Subscriber, ip string, port int) error {
-	if port <= 0 || len(s.Agent)+len(s.Clusters)+len(s.App) > maxSubscriber {
-		return nil
-	}
-	switches := a.Core.Store().Switches()
-	verdict := a.Admit(modern.PacketRequest{
-		ClientIP: ip, Port: port, Peer: x.Client(), Switches: switches,
-		Eligible: x.Agent().PushEligible(httpapi.ParsePushVersions(switches.PushJavaVersion, switches.PushPythonVersion,
-			switches.PushCVersion, switches.PushGoVersion, switches.PushCSharpVersion)),
-	})
-	if !verdict.Subscribe {
-		return nil
-	}
-	s.Addr, s.Refused = verdict.Target, verdict.Refused
-	return a.Core.Subscribe(x.Context(), a.Cause(x, "subscribe"), s)
 }
 
 // catalog answers GET /catalog/instances: a page of instances, disabled ones too. A

@@ -17,6 +17,7 @@ import (
 
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
 	"github.com/rollcall-registry/rollcall/internal/httpapi/httpapitest"
+	"github.com/rollcall-registry/rollcall/internal/httpapi/lookup"
 	"github.com/rollcall-registry/rollcall/internal/httpapi/modern"
 	"github.com/rollcall-registry/rollcall/internal/naming"
 	"github.com/rollcall-registry/rollcall/internal/registry"
@@ -112,12 +113,12 @@ func (f *Figures) Shed(target int, _ string) { f.Sheds = append(f.Sheds, target)
 func (f *Figures) SetLevel(_ string, level slog.Level) { f.Level = level }
 
 // admit lets subscribers have packets where they ask from.
-func admit(r modern.PacketRequest) modern.PacketVerdict {
+func admit(r lookup.PacketRequest) lookup.PacketVerdict {
 	addr, err := netip.ParseAddr(r.ClientIP)
 	if err != nil || r.Port > 65535 || !r.Eligible {
-		return modern.PacketVerdict{}
+		return lookup.PacketVerdict{}
 	}
-	v := modern.PacketVerdict{Subscribe: true, Target: netip.AddrPortFrom(addr, uint16(r.Port))}
+	v := lookup.PacketVerdict{Subscribe: true, Target: netip.AddrPortFrom(addr, uint16(r.Port))}
 	if addr != r.Peer {
 		v.Refused = "the address is not its own"
 	}
