@@ -78,7 +78,7 @@ func (s *Server) assemble(dir *store.Dir) (*parts, error) {
 	if err := s.assembleHTTP(p, apis); err != nil {
 		return nil, err
 	}
-	p.expose()
+	p.expose(dir)
 	return p, nil
 }
 
@@ -92,7 +92,7 @@ func (s *Server) assembleStorage(p *parts, dir *store.Dir) error {
 		return err
 	}
 	p.log = log
-	p.durable = &durableLog{log: log, store: p.store}
+	p.durable = &durableLog{log: log, store: p.store, slog: s.log.With("component", "server")}
 	history := s.cfg.History
 	history.Dir = dir.Path("history")
 	if p.ledger, err = ledger.New(history, s.log); err != nil {

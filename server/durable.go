@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"time"
 
 	"github.com/rollcall-registry/rollcall/api/opsv1"
 	"github.com/rollcall-registry/rollcall/internal/consensus"
 	"github.com/rollcall-registry/rollcall/internal/naming"
 	"github.com/rollcall-registry/rollcall/internal/registry"
+	"github.com/rollcall-registry/rollcall/internal/store"
 )
 
 // proposeTimeout bounds the wait for the disk. A commit takes milliseconds.
@@ -21,6 +23,7 @@ const proposeTimeout = 10 * time.Second
 type durableLog struct {
 	log   *consensus.Log
 	store *registry.Store
+	slog  *slog.Logger
 }
 
 // Propose implements naming.Log.
@@ -33,13 +36,34 @@ func (d *durableLog) Propose(ctx context.Context, c registry.Command) (registry.
 	defer cancel()
 	answer, err := d.log.Propose(ctx, data)
 	if err != nil {
-		return registry.Result{}, err
+		return registry.Result{}, d.unavailable(err)
 	}
 	applied, ok := answer.(naming.Applied)
 	if !ok {
 		return registry.Result{}, fmt.Errorf("the durable log answered a %T", answer)
 	}
 	return applied.Result, applied.Err
+}
+
+// unavailable tells a caller what he may know of a failed proposal. The rest is in
+// the log.
+func (d *durableLog) unavailable(err error) error {
+	var disk *store.DiskError
+	why := ""
+	switch {
+	case errors.As(err, &disk):
+		why = "the server's disk takes no writes"
+	case errors.Is(err, consensus.ErrNoLeader):
+		why = "the server is not ready to store it, try again"
+	case errors.Is(err, consensus.ErrClosed):
+		why = "the server is stopping"
+	case errors.Is(err, consensus.ErrUncertain), errors.Is(err, context.DeadlineExceeded):
+		why = "storing it takes too long; it may or may not take effect"
+	default:
+		return err
+	}
+	d.slog.Error("a durable change was not stored", "err", err)
+	return registry.Refuse(registry.Unavailable, "", "", "persistent data cannot be changed now: %s", why)
 }
 
 // Backup writes a checked copy of the durable state.

@@ -6,6 +6,7 @@ import (
 	"github.com/rollcall-registry/rollcall/internal/grpcapi"
 	"github.com/rollcall-registry/rollcall/internal/metrics"
 	"github.com/rollcall-registry/rollcall/internal/registry"
+	"github.com/rollcall-registry/rollcall/internal/store"
 )
 
 // eventCounter counts the events of the registry.
@@ -65,7 +66,7 @@ func (o grpcObserver) Settled(outcome string, sinceChange time.Duration) {
 }
 
 // expose adds the figures that the parts keep themselves.
-func (p *parts) expose() {
+func (p *parts) expose(dir *store.Dir) {
 	m := p.metrics
 	counts := p.store.Counts
 	m.Gauge("services", "Services.", func() float64 { return float64(counts().Services) })
@@ -81,6 +82,13 @@ func (p *parts) expose() {
 		func() float64 { return float64(p.udp.Admission().Refusals()) })
 	m.Counter("pauses_total", "Times that the server itself stood still for more than a second.",
 		func() float64 { return float64(p.clock.Pauses().Count) })
+	m.Gauge("disk_free_bytes", "Free space where the data directory is; 0 when it cannot be read.", func() float64 {
+		space, err := dir.Space()
+		if err != nil {
+			return 0
+		}
+		return float64(space.Free)
+	})
 	p.exposeStorage()
 	p.exposeLegacy()
 }

@@ -13,6 +13,10 @@ import (
 // 20 s from signal to exit; the rest is for the exit itself.
 const stopGrace = 19 * time.Second
 
+// sameSignal is how long after the first a second signal counts as the same: some
+// supervisors signal the process and its group, which is the process twice.
+const sameSignal = 250 * time.Millisecond
+
 // supervision runs one server and passes the signals of the process on to it.
 type supervision struct {
 	// run is the server. It returns when ctx has ended and everything is flushed,
@@ -37,6 +41,7 @@ func (s *supervision) wait(parent context.Context) error {
 
 	ready := s.ready
 	var overdue <-chan time.Time
+	var asked time.Time // to stop
 	for {
 		select {
 		case err := <-ended:
@@ -51,11 +56,12 @@ func (s *supervision) wait(parent context.Context) error {
 			case sig == syscall.SIGHUP && overdue == nil:
 				s.reload()
 			case sig == syscall.SIGHUP: // nothing to reload any more
+			case overdue != nil && time.Since(asked) < sameSignal:
 			case overdue != nil:
 				return errors.New("a second signal ended the server before everything was flushed")
 			default:
 				stop(fmt.Errorf("signal %v", sig))
-				overdue = time.After(stopGrace)
+				overdue, asked = time.After(stopGrace), time.Now()
 			}
 		}
 	}

@@ -54,7 +54,7 @@ func (x *call) refusal(e *registry.Error) {
 			string(x.client.id) + "] connection already disconnect, can't register ephemeral instance. "})
 	case registry.InvalidClusterName:
 		x.fail(grpcv2.Failure{Result: grpcv2.CodeInvalid, Code: grpcv2.CodeInvalid, Message: "Instance 'clusterName' should be characters with only 0-9a-zA-Z-. (current: " + e.Value + ")"})
-	case registry.LimitExceeded, registry.RegistrationDisabled, registry.ServiceDisabled:
+	case registry.LimitExceeded, registry.RegistrationDisabled, registry.ServiceDisabled, registry.Unavailable:
 		x.fail(grpcv2.Failure{Result: grpcv2.CodeServerError, Code: grpcv2.CodeServerError, Message: e.Msg})
 	default:
 		x.fail(grpcv2.Failure{Result: grpcv2.CodeInvalid, Code: grpcv2.CodeInvalid, Message: e.Msg})

@@ -58,6 +58,9 @@ const (
 	LimitExceeded
 	// MalformedSwitch: Value has not the form that the switch Param reads at all.
 	MalformedSwitch
+	// Unavailable: durable data cannot be changed at the moment, through no fault
+	// of the caller.
+	Unavailable
 	// RefusedName: Param does not pass the check that 2.x and later make of every
 	// call, whatever it is for; Msg is the sentence of that check.
 	RefusedName

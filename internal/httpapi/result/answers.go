@@ -115,7 +115,7 @@ func faultOf(e *registry.Error) Fault {
 		return Fault{404, NamespaceNotExist, "namespaceId [ " + e.Value + " ] not exist"}
 	case registry.InvalidArgument, registry.InvalidServiceName:
 		return Fault{400, ParameterInvalid, e.Msg}
-	case registry.ServiceDisabled, registry.InvalidSwitch, registry.UnknownSwitch, registry.MalformedSwitch:
+	case registry.ServiceDisabled, registry.InvalidSwitch, registry.UnknownSwitch, registry.MalformedSwitch, registry.Unavailable:
 		return Fault{500, ServerError, e.Msg}
 	case registry.HealthChecked, registry.RegistrationDisabled, registry.ClientClosed, registry.LimitExceeded:
 		return Fault{400, ServerError, e.Msg}

@@ -49,7 +49,7 @@ func status(code registry.Code) int {
 		registry.InvalidSwitch, registry.UnknownSwitch, registry.LimitExceeded:
 		return 400
 	case registry.InvalidWeight, registry.InvalidMetadata, registry.ServiceNotFound,
-		registry.ServiceDisabled, registry.ClusterNotFound, registry.InstanceNotFound,
+		registry.Unavailable, registry.ServiceDisabled, registry.ClusterNotFound, registry.InstanceNotFound,
 		registry.ClientClosed, registry.MalformedSwitch:
 		return 500
 	default:
