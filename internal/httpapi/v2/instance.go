@@ -19,7 +19,7 @@ func (a *API) instance(x *httpapi.Exchange) {
 	f := result.NewParams(x)
 	key := modern.ParseService(f)
 	if key.Name == "" {
-		f.Refuse(blankName)
+		f.Refuse(blankName())
 	}
 	id := registry.InstanceKey{Cluster: f.Text("clusterName", registry.DefaultCluster), IP: f.Need("ip"), Port: int32(f.NeedInt("port"))}
 	err := f.Err()
@@ -49,7 +49,9 @@ func (a *API) instance(x *httpapi.Exchange) {
 }
 
 // blankName is the refusal of a call that needs a service and gets an empty name.
-var blankName = result.Invalid("Param 'serviceName' is illegal, serviceName is blank")
+func blankName() error {
+	return result.Invalid("Param 'serviceName' is illegal, serviceName is blank")
+}
 
 // patch answers PATCH /instance with a text and no envelope.
 func (a *API) patch(x *httpapi.Exchange) {
@@ -107,7 +109,7 @@ func (a *API) list(x *httpapi.Exchange) {
 	port := f.Int("port", result.JavaInteger, 0)
 	filter.HealthyOnly = f.Bool("healthyOnly", result.JavaBoolean, false)
 	if key.Name == "" {
-		f.Refuse(blankName)
+		f.Refuse(blankName())
 	}
 	err := f.Err()
 	if err == nil {
