@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"testing"
 	"time"
+	"unsafe"
 )
 
 // discard is a sink that keeps nothing.
@@ -61,6 +62,25 @@ func TestAllocations(t *testing.T) {
 	} {
 		if n := testing.AllocsPerRun(20, f); n != 0 {
 			t.Errorf("%s allocates %v times", name, n)
+		}
+	}
+}
+
+// Instances of one service share equal metadata, whatever registers between them.
+func TestMetadataIsShared(t *testing.T) {
+	s := NewStore(DefaultConfig(), discard{})
+	const services, each = 1000, 3
+	for n := range services * each {
+		c := registration(n%services, n/services)
+		c.Instance.Metadata = c.Instance.Metadata.With(NewMetadata(map[string]string{"name": c.Service.Name}))
+		_, _ = s.Apply(&c)
+	}
+	for n := range services {
+		list := s.View(registration(n, 0).Service).Instances
+		for _, i := range list[1:] {
+			if unsafe.StringData(string(i.Metadata)) != unsafe.StringData(string(list[0].Metadata)) {
+				t.Fatalf("service %d holds its metadata more than once", n)
+			}
 		}
 	}
 }
@@ -202,7 +222,8 @@ func BenchmarkExpire(b *testing.B) {
 
 // BenchmarkMemory reports the live heap of an instance: 100,000 of them, 10 a
 // service, 3 entries of metadata each, which the instances of a service share or
-// not; over HTTP, or through one connection for each.
+// not; over HTTP, or through one connection for each. One instance of each service
+// registers, then the next of each.
 func BenchmarkMemory(b *testing.B) {
 	for _, tt := range []struct {
 		name   string
@@ -231,7 +252,7 @@ func measureMemory(b *testing.B, instances int, shared bool, kind OwnerKind) {
 	s := NewStore(DefaultConfig(), discard{})
 	empty := heap()
 	for n := range instances {
-		c := registration(n/10, n%10)
+		c := registration(n%(instances/10), n/(instances/10))
 		if c.Owner.Kind = kind; kind == OwnerConnection {
 			c.Owner.Client = ClientID("1795996800000_10.0.0.1_" + strconv.Itoa(n))
 			s.OpenClient(c.Owner.Client)

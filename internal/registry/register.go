@@ -149,11 +149,20 @@ func (s *Store) registered(sh *shard, svc *service, c *Register, known *Instance
 	if i.Metadata == old.Metadata && id == old.OwnID() {
 		i.Metadata, i.Rare = old.Metadata, old.Rare
 	} else {
-		i.Metadata = Metadata(sh.interner.intern(string(i.Metadata)))
+		i.Metadata = sh.metadata(svc, i.Metadata)
 		i.Rare = rareOf(strings.Clone(id), i.Metadata)
 	}
 	kept := i // only what is kept is allocated
 	return &kept
+}
+
+// metadata returns m in memory that is no request's: that of another instance of
+// the service when it has the same, as most have, or of one seen lately.
+func (sh *shard) metadata(svc *service, m Metadata) Metadata {
+	if len(svc.records) > 0 && svc.records[0].inst.Metadata == m {
+		return svc.records[0].inst.Metadata
+	}
+	return Metadata(sh.interner.intern(string(m)))
 }
 
 // serial returns the number of a new instance: the one that it had before a

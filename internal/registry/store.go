@@ -125,6 +125,7 @@ func NewStore(cfg Config, sink Sink) *Store {
 	for i := range s.shards {
 		s.shards[i].services = map[ServiceKey]*service{}
 		s.shards[i].subs = map[ServiceKey]subscriptions{}
+		s.shards[i].interner.seed = s.seed
 	}
 	s.switches.Store(DefaultSwitches())
 	return s
@@ -307,7 +308,10 @@ func (k InstanceKey) clone() InstanceKey {
 
 // interner lets equal strings that are seen close together share memory. It
 // forgets freely, so it cannot grow. The caller holds the shard's lock.
-type interner struct{ recent [64]string }
+type interner struct {
+	seed   maphash.Seed
+	recent [64]string
+}
 
 // internMax is the longest string that the interner remembers, so that all of a
 // store's interners hold 4 MiB at most.
@@ -321,12 +325,7 @@ func (in *interner) intern(s string) string {
 	if len(s) > internMax {
 		return strings.Clone(s)
 	}
-	var h uint32 = 2166136261 // FNV-1a over the ends, enough to spread 64 slots
-	for i := range min(len(s), 16) {
-		h = (h ^ uint32(s[i])) * 16777619
-		h = (h ^ uint32(s[len(s)-1-i])) * 16777619
-	}
-	slot := &in.recent[h%uint32(len(in.recent))]
+	slot := &in.recent[maphash.String(in.seed, s)%uint64(len(in.recent))]
 	if *slot != s {
 		*slot = strings.Clone(s)
 	}
