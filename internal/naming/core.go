@@ -53,7 +53,8 @@ func (c *Core) Now() registry.Instant { return c.clock.Now() }
 // Store gives read access to the state. Changes go through the methods of Core.
 func (c *Core) Store() Reader { return c.store }
 
-// Reader is the part of the store that front-ends may read.
+// Reader is the part of the store that front-ends may read. It is an interface so
+// that none of them can apply a command past the rules of [Core].
 type Reader interface {
 	View(registry.ServiceKey) *registry.View
 	Services(namespace, group string, offset, limit int) (page []registry.ServiceKey, total int)
