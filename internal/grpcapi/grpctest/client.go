@@ -148,13 +148,16 @@ func (s *Stream) read(ctx context.Context) {
 		if err == nil {
 			f, f.Err = frameOf(b)
 		}
+		if f.Err != nil { // there is room for it, or nobody looks
+			select {
+			case s.frames <- f:
+			default:
+			}
+			return
+		}
 		select {
 		case s.frames <- f:
 		case <-ctx.Done():
-			return
-		}
-		if f.Err != nil {
-			return
 		}
 	}
 }
