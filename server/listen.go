@@ -16,6 +16,7 @@ const (
 	grpcOff = "off"
 	// grpcOffset is what SDKs of 2.x and 3.x add to the port that they are given.
 	grpcOffset = 1000
+	maxPort    = 65535
 )
 
 // listeners are the open ports. grpc is nil when there is none.
@@ -55,6 +56,9 @@ func (s *Server) listenGRPC(ctx context.Context, first net.Addr) (net.Listener, 
 			return nil, err
 		}
 		_, bound := hostPort(first)
+		if bound+grpcOffset > maxPort {
+			return nil, fmt.Errorf("grpc-listen: %d more than port %d is no port; name another address, or write %s", grpcOffset, bound, grpcOff)
+		}
 		ln, err := open(ctx, "grpc-listen", net.JoinHostPort(host, strconv.Itoa(bound+grpcOffset)))
 		if err != nil && port == "0" {
 			s.log.Info("no extra port for gRPC", "err", err)
