@@ -173,6 +173,9 @@ func (c *client) restore(ctx context.Context, source string) error {
 	}
 	defer content.Close()
 	body, err := c.send(ctx, http.MethodPost, operatorAPI+"/restore", nil, content, size)
+	if brokenOff(err) {
+		return fmt.Errorf("%w; `rollcall export` shows whether the backup is in place", err)
+	}
 	if err != nil {
 		return err
 	}

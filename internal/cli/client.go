@@ -166,11 +166,24 @@ func (c *client) unreachable(ctx context.Context, err error) error {
 	if errors.As(err, &failed) {
 		err = failed.Err
 	}
+	if brokenOff(err) {
+		return fmt.Errorf("%s broke off (%w); its log may say why", c.base, err)
+	}
 	var slow net.Error
 	if errors.As(err, &slow) && slow.Timeout() {
 		return fmt.Errorf("%s does not answer in time (%w); wait longer with --timeout, or look at the server", c.base, err)
 	}
 	return fmt.Errorf("ask %s: %w; see whether --server is right", c.base, err)
+}
+
+// brokenOff reports whether a connection that was there ended too early.
+func brokenOff(err error) bool {
+	for _, end := range []error{syscall.ECONNRESET, syscall.EPIPE, io.EOF, io.ErrUnexpectedEOF} {
+		if errors.Is(err, end) {
+			return true
+		}
+	}
+	return false
 }
 
 // show prints v as JSON if that was asked for, and otherwise the rows that

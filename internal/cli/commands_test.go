@@ -323,6 +323,22 @@ func TestBackupBreaksOff(t *testing.T) {
 	}
 }
 
+// Nobody knows what became of a restore whose server went away.
+func TestRestoreBreaksOff(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.CopyN(io.Discard, r.Body, 1)
+		panic(http.ErrAbortHandler)
+	}))
+	t.Cleanup(server.Close)
+	path := filepath.Join(t.TempDir(), "backup")
+	writeFile(t, path, make([]byte, 1<<20))
+	got := run(t, Process{}, "restore", path, "-s", server.URL)
+	if got.code != exitFailed || !strings.Contains(got.stderr, server.URL+" broke off") || !strings.Contains(got.stderr, "`rollcall export` shows whether the backup is in place") {
+		t.Errorf("got %+v", got)
+	}
+}
+
 func TestBackupFileIsPrivate(t *testing.T) {
 	t.Parallel()
 	server := servertest.New(t)
