@@ -49,7 +49,7 @@ func (d *durableLog) Propose(ctx context.Context, c registry.Command) (registry.
 // the log.
 func (d *durableLog) unavailable(err error) error {
 	var disk *store.DiskError
-	why := ""
+	var why string
 	switch {
 	case errors.As(err, &disk):
 		why = "the server's disk takes no writes"

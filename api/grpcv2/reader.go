@@ -210,14 +210,6 @@ func (r *reader) boolean(v *bool) {
 	}
 }
 
-// raw returns the bytes of the next value, whatever it is.
-func (r *reader) raw() []byte {
-	r.peek()
-	from := r.at
-	r.skip()
-	return r.data[from:r.at]
-}
-
 // skip passes over the next value.
 func (r *reader) skip() {
 	switch c := r.peek(); c {

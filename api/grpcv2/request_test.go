@@ -23,39 +23,51 @@ func TestDecodeInstance(t *testing.T) {
 		want       InstanceRequest
 	}{
 		{"empty", `{}`, InstanceRequest{}},
-		{"java", // as nacos-client 2.5.1 sends it
+		{
+			"java", // as nacos-client 2.5.1 sends it
 			`{"headers":{},"namespace":"public","serviceName":"s","groupName":"g","module":"naming","type":"registerInstance",
 			"instance":{"instanceId":null,"ip":"10.0.0.1","port":8080,"weight":1.0,"healthy":true,"enabled":true,"ephemeral":true,
 			"clusterName":null,"serviceName":"g@@s","metadata":{"a":"1"},"instanceHeartBeatInterval":5000,"instanceIdGenerator":"simple"},"requestId":null}`,
 			InstanceRequest{
 				Service: Service{Namespace: "public", HasNamespace: true, Name: given("s"), Group: given("g")}, Type: given(Register),
 				Instance: instanceOf(func(i *Instance) { i.IP, i.Port, i.Service, i.Metadata = "10.0.0.1", 8080, "g@@s", []byte(`{"a":"1"}`) }),
-			}},
-		{"go deregister", // as nacos-sdk-go 2.3.5 sends it
+			},
+		},
+		{
+			"go deregister", // as nacos-sdk-go 2.3.5 sends it
 			`{"namespace":"public","serviceName":"s","groupName":"g","requestId":"","module":"naming","type":"deregisterInstance",
 			"instance":{"instanceId":"","ip":"10.0.0.1","port":8080,"weight":0,"healthy":false,"enabled":false,"ephemeral":true,"clusterName":"",
 			"serviceName":"","metadata":null,"instanceHeartBeatInterval":0}}`,
 			InstanceRequest{
 				Service: Service{Namespace: "public", HasNamespace: true, Name: given("s"), Group: given("g")}, Type: given(Deregister),
 				Instance: &Instance{IP: "10.0.0.1", Port: 8080, Cluster: given("")},
-			}},
+			},
+		},
 		{"nulls", `{"namespace":null,"serviceName":null,"type":null,"instance":null}`, InstanceRequest{Service: Service{HasNamespace: true}}},
-		{"nulls within", `{"instance":{"ip":null,"port":null,"weight":null,"healthy":null,"enabled":null,"metadata":null}}`,
-			InstanceRequest{Instance: instanceOf(func(*Instance) {})}},
-		{"scalars of other kinds", `{"serviceName":12,"groupName":true,"instance":{"port":"80","weight":"2.5","healthy":"false","enabled":0,"ip":1.50}}`,
+		{
+			"nulls within", `{"instance":{"ip":null,"port":null,"weight":null,"healthy":null,"enabled":null,"metadata":null}}`,
+			InstanceRequest{Instance: instanceOf(func(*Instance) {})},
+		},
+		{
+			"scalars of other kinds", `{"serviceName":12,"groupName":true,"instance":{"port":"80","weight":"2.5","healthy":"false","enabled":0,"ip":1.50}}`,
 			InstanceRequest{
 				Service:  Service{Name: given("12"), Group: given("true")},
 				Instance: &Instance{IP: "1.50", Port: 80, Weight: 2.5},
-			}},
+			},
+		},
 		{"empty texts for numbers", `{"instance":{"port":"","weight":"","healthy":""}}`, InstanceRequest{Instance: &Instance{Weight: 1, Enabled: true}}},
 		{"a fraction is dropped", `{"instance":{"port":80.9}}`, InstanceRequest{Instance: instanceOf(func(i *Instance) { i.Port = 80 })}},
-		{"escapes", `{"serviceName":"a\u0062\n\"\\\/\ud83d\ude00\ud83d!\b\f\r\t"}`,
-			InstanceRequest{Service: Service{Name: given("ab\n\"\\/\U0001F600�!\b\f\r\t")}}},
+		{
+			"escapes", `{"serviceName":"a\u0062\n\"\\\/\ud83d\ude00\ud83d!\b\f\r\t"}`,
+			InstanceRequest{Service: Service{Name: given("ab\n\"\\/\U0001F600�!\b\f\r\t")}},
+		},
 		{"twice", `{"serviceName":"a","serviceName":"b"}`, InstanceRequest{Service: Service{Name: given("b")}}},
 		{"unknown members", `{"x":{"y":[1,{"z":null}],"e":1e+5},"serviceName":"a"}`, InstanceRequest{Service: Service{Name: given("a")}}},
 		{"what follows", ` {"serviceName":"a"} ]junk`, InstanceRequest{Service: Service{Name: given("a")}}},
-		{"metadata of scalars", `{"instance":{"metadata":{"a":1,"b":null,"c":true}}}`,
-			InstanceRequest{Instance: instanceOf(func(i *Instance) { i.Metadata = []byte(`{"a":1,"b":null,"c":true}`) })}},
+		{
+			"metadata of scalars", `{"instance":{"metadata":{"a":1,"b":null,"c":true}}}`,
+			InstanceRequest{Instance: instanceOf(func(i *Instance) { i.Metadata = []byte(`{"a":1,"b":null,"c":true}`) })},
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := DecodeInstance([]byte(tt.body))

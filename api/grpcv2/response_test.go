@@ -43,34 +43,54 @@ func messages() map[string]struct{ got, want string } {
 		`"lastRefTime":1700000000000,"reachProtectionThreshold":false}}`
 	type message = struct{ got, want string }
 	return map[string]message{
-		ServerCheckResponse: {string(AppendServerCheck(nil, "1_10.0.0.7_5")),
-			`{"resultCode":200,"errorCode":0,"success":true,"connectionId":"1_10.0.0.7_5","supportAbilityNegotiation":true}`},
+		ServerCheckResponse: {
+			string(AppendServerCheck(nil, "1_10.0.0.7_5")),
+			`{"resultCode":200,"errorCode":0,"success":true,"connectionId":"1_10.0.0.7_5","supportAbilityNegotiation":true}`,
+		},
 		HealthCheckResponse: {string(AppendSuccess(nil)), `{"resultCode":200,"errorCode":0,"success":true}`},
-		ErrorResponse: {string(AppendFailure(nil, &Failure{500, 301, "Connection is unregistered."})),
-			`{"resultCode":500,"errorCode":301,"success":false,"message":"Connection is unregistered."}`},
+		ErrorResponse: {
+			string(AppendFailure(nil, &Failure{500, 301, "Connection is unregistered."})),
+			`{"resultCode":500,"errorCode":301,"success":false,"message":"Connection is unregistered."}`,
+		},
 		InstanceResponse:         {string(AppendInstanceDone(nil, Register)), `{"resultCode":200,"errorCode":0,"success":true,"type":"registerInstance"}`},
 		QueryServiceResponse:     {string(withTail(AppendQueryHead(nil, head()), sampleHost())), `{"resultCode":200,"errorCode":0,"success":true,` + info},
 		SubscribeServiceResponse: {string(withTail(AppendSubscribeHead(nil, head()), sampleHost())), `{"resultCode":200,"errorCode":0,"success":true,"message":"success",` + info},
-		ServiceListResponse: {string(AppendServices(nil, 3, []string{"a", "b"})),
-			`{"resultCode":200,"errorCode":0,"success":true,"count":3,"serviceNames":["a","b"]}`},
-		ServiceListResponse + " refused": {string(AppendServicesRefused(nil, &Failure{500, 400, "x"})),
-			`{"resultCode":500,"errorCode":400,"success":false,"message":"x","count":0}`},
+		ServiceListResponse: {
+			string(AppendServices(nil, 3, []string{"a", "b"})),
+			`{"resultCode":200,"errorCode":0,"success":true,"count":3,"serviceNames":["a","b"]}`,
+		},
+		ServiceListResponse + " refused": {
+			string(AppendServicesRefused(nil, &Failure{500, 400, "x"})),
+			`{"resultCode":500,"errorCode":400,"success":false,"message":"x","count":0}`,
+		},
 		ConfigListenResponse: {string(AppendNoChange(nil)), `{"resultCode":200,"errorCode":0,"success":true,"changedConfigs":[]}`},
-		NotifySubscriber: {string(withTail(AppendNotifyHead(nil, 17, head()), sampleHost())),
-			`{"headers":{},"module":"naming","requestId":"17",` + info},
-		SetupAck: {string(AppendSetupAck(nil, AbilityPersistent, AbilityFuzzyWatch)),
-			`{"headers":{},"module":"internal","abilityTable":{"supportPersistentInstanceByGrpc":true,"fuzzyWatch":true}}`},
+		NotifySubscriber: {
+			string(withTail(AppendNotifyHead(nil, 17, head()), sampleHost())),
+			`{"headers":{},"module":"naming","requestId":"17",` + info,
+		},
+		SetupAck: {
+			string(AppendSetupAck(nil, AbilityPersistent, AbilityFuzzyWatch)),
+			`{"headers":{},"module":"internal","abilityTable":{"supportPersistentInstanceByGrpc":true,"fuzzyWatch":true}}`,
+		},
 		ClientDetection: {string(AppendClientDetection(nil, 17)), `{"headers":{},"module":"internal","requestId":"17"}`},
-		ConnectReset: {string(AppendConnectReset(nil, 17, "10.0.0.2", "8848")),
-			`{"headers":{},"module":"internal","requestId":"17","serverIp":"10.0.0.2","serverPort":"8848"}`},
+		ConnectReset: {
+			string(AppendConnectReset(nil, 17, "10.0.0.2", "8848")),
+			`{"headers":{},"module":"internal","requestId":"17","serverIp":"10.0.0.2","serverPort":"8848"}`,
+		},
 		ConnectReset + " anywhere": {string(AppendConnectReset(nil, 17, "", "")), `{"headers":{},"module":"internal","requestId":"17"}`},
-		FuzzyWatchSync: {string(AppendFuzzySync(nil, 17, &FuzzySync{Kind: SyncInit, Pattern: "n>>g>>*", Changes: []FuzzyChange{{"n@@g@@s", AddService}, {"n@@g@@t", AddService}}, Batch: 1, Batches: 2})),
+		FuzzyWatchSync: {
+			string(AppendFuzzySync(nil, 17, &FuzzySync{Kind: SyncInit, Pattern: "n>>g>>*", Changes: []FuzzyChange{{"n@@g@@s", AddService}, {"n@@g@@t", AddService}}, Batch: 1, Batches: 2})),
 			`{"headers":{},"module":"naming","requestId":"17","syncType":"FUZZY_WATCH_INIT_NOTIFY","groupKeyPattern":"n>>g>>*",` +
-				`"contexts":[{"serviceKey":"n@@g@@s","changedType":"ADD_SERVICE"},{"serviceKey":"n@@g@@t","changedType":"ADD_SERVICE"}],"totalBatch":2,"currentBatch":1}`},
-		FuzzyWatchSync + " finish": {string(AppendFuzzySync(nil, 17, &FuzzySync{Kind: SyncFinish, Pattern: "p", Batch: 1, Batches: 1})),
-			`{"headers":{},"module":"naming","requestId":"17","syncType":"FINISH_FUZZY_WATCH_INIT_NOTIFY","groupKeyPattern":"p","contexts":[],"totalBatch":1,"currentBatch":1}`},
-		FuzzyWatchChange: {string(AppendFuzzyNotify(nil, 17, FuzzyChange{"n@@g@@s", DeleteService})),
-			`{"headers":{},"module":"naming","requestId":"17","syncType":"FUZZY_WATCH_RESOURCE_CHANGED","serviceKey":"n@@g@@s","changedType":"DELETE_SERVICE"}`},
+				`"contexts":[{"serviceKey":"n@@g@@s","changedType":"ADD_SERVICE"},{"serviceKey":"n@@g@@t","changedType":"ADD_SERVICE"}],"totalBatch":2,"currentBatch":1}`,
+		},
+		FuzzyWatchSync + " finish": {
+			string(AppendFuzzySync(nil, 17, &FuzzySync{Kind: SyncFinish, Pattern: "p", Batch: 1, Batches: 1})),
+			`{"headers":{},"module":"naming","requestId":"17","syncType":"FINISH_FUZZY_WATCH_INIT_NOTIFY","groupKeyPattern":"p","contexts":[],"totalBatch":1,"currentBatch":1}`,
+		},
+		FuzzyWatchChange: {
+			string(AppendFuzzyNotify(nil, 17, FuzzyChange{"n@@g@@s", DeleteService})),
+			`{"headers":{},"module":"naming","requestId":"17","syncType":"FUZZY_WATCH_RESOURCE_CHANGED","serviceKey":"n@@g@@s","changedType":"DELETE_SERVICE"}`,
+		},
 	}
 }
 

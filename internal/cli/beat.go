@@ -95,7 +95,7 @@ func (c *client) beat(ctx context.Context, r *registration) (next time.Duration,
 func (c *client) leave(ctx context.Context, r *registration) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
 	defer cancel()
-	if err := c.call(ctx, http.MethodDelete, instanceAPI, r.target()); err != nil {
+	if err := c.callInstance(ctx, http.MethodDelete, r.target()); err != nil {
 		return fmt.Errorf("%s was not deregistered, it goes for want of beats: %w", r.instance, err)
 	}
 	return c.say("deregistered", r)

@@ -42,7 +42,7 @@ func (c *client) deregister(ctx context.Context, r *registration) error {
 		return fmt.Errorf("%s is not in cluster %s of %s, namespace %s; see `rollcall why %s %s`",
 			r.instance, r.cluster, r.service, c.space(), r.service, r.instance)
 	}
-	if err := c.call(ctx, http.MethodDelete, instanceAPI, r.target()); err != nil {
+	if err := c.callInstance(ctx, http.MethodDelete, r.target()); err != nil {
 		return err
 	}
 	if there, err = c.isThere(ctx, r); err != nil {
@@ -62,7 +62,7 @@ func (c *client) deregister(ctx context.Context, r *registration) error {
 // one that is not, and tell it from other failures by their text alone: "no
 // matched ip found!" and the like.
 func (c *client) isThere(ctx context.Context, r *registration) (bool, error) {
-	err := c.call(ctx, http.MethodGet, instanceAPI, r.target())
+	err := c.callInstance(ctx, http.MethodGet, r.target())
 	if refused, ok := errors.AsType[*refusedError](err); ok && strings.Contains(refused.text, "found") {
 		return false, nil
 	}

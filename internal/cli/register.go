@@ -117,12 +117,12 @@ func (c *client) register(ctx context.Context, r *registration) error {
 	q.Set("enabled", strconv.FormatBool(!r.disabled))
 	q.Set("healthy", "true")
 	q.Set("metadata", string(metadata))
-	return c.call(ctx, http.MethodPost, instanceAPI, q)
+	return c.callInstance(ctx, http.MethodPost, q)
 }
 
-// call sends a request whose answer tells nothing more.
-func (c *client) call(ctx context.Context, method, path string, query url.Values) error {
-	body, err := c.do(ctx, method, path, query)
+// callInstance sends a call of the instance API whose answer tells nothing more.
+func (c *client) callInstance(ctx context.Context, method string, query url.Values) error {
+	body, err := c.do(ctx, method, instanceAPI, query)
 	if err != nil {
 		return err
 	}

@@ -161,6 +161,6 @@ func (c *client) recovered(what string, p *grpcv2.Payload) {
 
 func (c *client) logPanic(what string, p *grpcv2.Payload, r any) (id string) {
 	id = fmt.Sprintf("%x-%d", c.api.requests.Add(1), c.api.core.Now().Wall)
-	c.api.log.Error(what+" panicked", "id", id, "client_id", c.id, "type", shorten(p.Type), "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+	c.api.log.Error("panic recovered", "id", id, "where", what, "client_id", c.id, "type", shorten(p.Type), "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
 	return id
 }

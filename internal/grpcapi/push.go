@@ -175,7 +175,7 @@ func backOff(failures int) time.Duration {
 // record remembers how a push ended, when that is news of its subscriber.
 func (d *delivery) record(kind registry.EventKind, problem string, took time.Duration) {
 	now := d.client.api.core.Now()
-	news := false
+	var news bool
 	if kind == registry.PushAcknowledged {
 		news = d.sub.Acknowledge(d.revision, now.Wall, took)
 	} else {

@@ -20,6 +20,7 @@ import (
 type failOnError struct{ t *testing.T }
 
 func (failOnError) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelError }
+
 func (h failOnError) Handle(_ context.Context, r slog.Record) error {
 	r.Attrs(func(a slog.Attr) bool { h.t.Errorf("%s: %v", r.Message, a); return true })
 	return nil

@@ -87,13 +87,14 @@ func (c *Core) meta(cause registry.Cause) registry.Meta {
 }
 
 // propose sends a durable command through the log.
-func (c *Core) propose(ctx context.Context, cmd registry.Command) (registry.Result, error) {
+func (c *Core) propose(ctx context.Context, cmd registry.Command) error {
 	// A refused command would stay in the log, and a replay judges it without the
 	// ephemeral instances.
 	if err := c.store.Check(cmd); err != nil {
-		return registry.Result{}, err
+		return err
 	}
-	return c.log.Propose(ctx, cmd)
+	_, err := c.log.Propose(ctx, cmd)
+	return err
 }
 
 // Validate reports all faults at once.

@@ -77,7 +77,7 @@ func (c *Core) Unsubscribe(_ context.Context, cause registry.Cause, key registry
 // the drops are tried again at the next call.
 func (c *Core) Expire(ctx context.Context) error {
 	for _, cmd := range c.store.Expire(c.clock.Now()) {
-		if _, err := c.propose(ctx, &cmd); err != nil {
+		if err := c.propose(ctx, &cmd); err != nil {
 			return err
 		}
 	}

@@ -98,7 +98,7 @@ func (c *Core) register(ctx context.Context, cause registry.Cause, r Registratio
 	if r.Instance.Ephemeral {
 		_, err = c.store.Apply(cmd)
 	} else {
-		_, err = c.propose(ctx, cmd)
+		err = c.propose(ctx, cmd)
 	}
 	return err
 }
@@ -183,7 +183,7 @@ func (c *Core) Deregister(ctx context.Context, cause registry.Cause, key registr
 	if ephemeral {
 		_, err = c.store.Apply(cmd)
 	} else {
-		_, err = c.propose(ctx, cmd)
+		err = c.propose(ctx, cmd)
 	}
 	if err != nil {
 		return err
@@ -224,6 +224,5 @@ func (c *Core) forget(ctx context.Context, cause registry.Cause, key registry.Se
 	if _, ok := c.store.Override(key, instance); !ok {
 		return nil
 	}
-	_, err := c.propose(ctx, &registry.DropOverride{Meta: c.meta(cause), Service: key, Target: instance})
-	return err
+	return c.propose(ctx, &registry.DropOverride{Meta: c.meta(cause), Service: key, Target: instance})
 }

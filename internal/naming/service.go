@@ -23,8 +23,7 @@ func (c *Core) CreateService(ctx context.Context, cause registry.Cause, key regi
 			return err
 		}
 	}
-	_, err := c.propose(ctx, &registry.CreateService{Meta: c.meta(cause), Service: key, Info: info})
-	return err
+	return c.propose(ctx, &registry.CreateService{Meta: c.meta(cause), Service: key, Info: info})
 }
 
 // UpdateService changes the settings of a service that is there; change gets a
@@ -39,15 +38,13 @@ func (c *Core) UpdateService(ctx context.Context, cause registry.Cause, key regi
 	if err := c.limits().CheckMetadata(info.Metadata); err != nil {
 		return err
 	}
-	_, err := c.propose(ctx, &registry.UpdateService{Meta: c.meta(cause), Service: key, Info: info})
-	return err
+	return c.propose(ctx, &registry.UpdateService{Meta: c.meta(cause), Service: key, Info: info})
 }
 
 // DeleteService removes a service with all that is in it. ifEmpty refuses when it
 // has instances.
 func (c *Core) DeleteService(ctx context.Context, cause registry.Cause, key registry.ServiceKey, ifEmpty bool) error {
-	_, err := c.propose(ctx, &registry.DeleteService{Meta: c.meta(cause), Service: key, IfEmpty: ifEmpty})
-	return err
+	return c.propose(ctx, &registry.DeleteService{Meta: c.meta(cause), Service: key, IfEmpty: ifEmpty})
 }
 
 // SetCluster sets the probe and metadata of a cluster, which is made when it is
@@ -70,8 +67,7 @@ func (c *Core) SetCluster(ctx context.Context, cause registry.Cause, key registr
 	if err := c.limits().CheckMetadata(cluster.Metadata); err != nil {
 		return err
 	}
-	_, err := c.propose(ctx, &registry.SetCluster{Meta: c.meta(cause), Service: key, Cluster: cluster})
-	return err
+	return c.propose(ctx, &registry.SetCluster{Meta: c.meta(cause), Service: key, Cluster: cluster})
 }
 
 // SetHealth sets the health of an instance by hand, which only a cluster without
@@ -124,20 +120,17 @@ func (c *Core) SetPersistentHealth(_ context.Context, cause registry.Cause, key 
 
 // CreateNamespace adds a namespace to the list.
 func (c *Core) CreateNamespace(ctx context.Context, cause registry.Cause, n registry.Namespace) error {
-	_, err := c.propose(ctx, &registry.CreateNamespace{Meta: c.meta(cause), Namespace: n})
-	return err
+	return c.propose(ctx, &registry.CreateNamespace{Meta: c.meta(cause), Namespace: n})
 }
 
 // UpdateNamespace renames a namespace of the list.
 func (c *Core) UpdateNamespace(ctx context.Context, cause registry.Cause, n registry.Namespace) error {
-	_, err := c.propose(ctx, &registry.UpdateNamespace{Meta: c.meta(cause), Namespace: n})
-	return err
+	return c.propose(ctx, &registry.UpdateNamespace{Meta: c.meta(cause), Namespace: n})
 }
 
 // DeleteNamespace takes a namespace off the list. Its services are untouched.
 func (c *Core) DeleteNamespace(ctx context.Context, cause registry.Cause, id string) error {
-	_, err := c.propose(ctx, &registry.DeleteNamespace{Meta: c.meta(cause), ID: id})
-	return err
+	return c.propose(ctx, &registry.DeleteNamespace{Meta: c.meta(cause), ID: id})
 }
 
 // SetSwitch sets a switch: for good, or in memory until the next start.
@@ -150,7 +143,7 @@ func (c *Core) SetSwitch(ctx context.Context, cause registry.Cause, entry, value
 	if inMemory {
 		_, err = c.store.Apply(cmd)
 	} else {
-		_, err = c.propose(ctx, cmd)
+		err = c.propose(ctx, cmd)
 	}
 	return err
 }

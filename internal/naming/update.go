@@ -165,8 +165,7 @@ func (c *Core) override(ctx context.Context, cause registry.Cause, key registry.
 
 // setOverrides puts entries in the place of the overrides that are stored.
 func (c *Core) setOverrides(ctx context.Context, cause registry.Cause, key registry.ServiceKey, entries ...registry.TargetOverride) error {
-	_, err := c.propose(ctx, &registry.SetOverride{Meta: c.meta(cause), Service: key, Entries: entries})
-	return err
+	return c.propose(ctx, &registry.SetOverride{Meta: c.meta(cause), Service: key, Entries: entries})
 }
 
 // MetadataOp is how [Core.UpdateMetadata] treats the entries it is given.

@@ -142,7 +142,7 @@ func (m *Mux) look(ctx context.Context, nc net.Conn) (Serve, net.Conn, []byte, e
 	if err := first.wait(m.cfg.Idle, m.cfg.Timeout); err != nil {
 		return nil, nc, nil, err
 	}
-	inner := net.Conn(nc)
+	inner := nc
 	if m.trusted(nc.RemoteAddr()) {
 		behind, err := first.proxyHeader()
 		if err != nil {

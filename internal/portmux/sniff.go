@@ -24,7 +24,7 @@ type sniffer struct {
 // more reads what comes next.
 func (s *sniffer) more() error {
 	var room [64]byte
-	n, err := s.Conn.Read(room[:])
+	n, err := s.Read(room[:])
 	s.read = append(s.read, room[:n]...)
 	if n > 0 {
 		return nil

@@ -125,8 +125,10 @@ func TestHealthOfARegistration(t *testing.T) {
 	for _, tt := range []struct {
 		first, again, take, want bool
 	}{
-		{false, true, false, false}, {true, false, false, true},
-		{false, true, true, true}, {true, false, true, false},
+		{false, true, false, false},
+		{true, false, false, true},
+		{false, true, true, true},
+		{true, false, true, false},
 	} {
 		w := newWorld(t)
 		w.register(httpOwner, first, func(i *Instance) { i.Healthy = tt.first })

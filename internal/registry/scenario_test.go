@@ -168,9 +168,12 @@ func instanceLine(i *Instance, healthy bool) string {
 		on   bool
 		text string
 	}{
-		{!healthy, "unhealthy"}, {!i.Enabled, "disabled"}, {!i.Ephemeral, "persistent"},
+		{!healthy, "unhealthy"},
+		{!i.Enabled, "disabled"},
+		{!i.Ephemeral, "persistent"},
 		{i.Weight != 1, "weight " + strconv.FormatFloat(i.Weight, 'f', -1, 64)},
-		{i.Metadata != "", string(i.Metadata)}, {i.Serial > 0, "number " + strconv.Itoa(int(i.Serial-1))},
+		{i.Metadata != "", string(i.Metadata)},
+		{i.Serial > 0, "number " + strconv.Itoa(int(i.Serial-1))},
 	} {
 		if flag.on {
 			b.WriteString(" " + flag.text)

@@ -10,5 +10,5 @@ func diskSpace(path string) (Space, error) {
 		return Space{}, err
 	}
 	block := uint64(s.Bsize)
-	return Space{Free: uint64(s.Bavail) * block, Total: uint64(s.Blocks) * block}, nil
+	return Space{Free: uint64(s.Bavail) * block, Total: s.Blocks * block}, nil //nolint:unconvert // signed on other systems
 }

@@ -109,8 +109,10 @@ func refusalHeaders(text string) []byte {
 	var b bytes.Buffer
 	enc := hpack.NewEncoder(&b)
 	for _, f := range []hpack.HeaderField{
-		{Name: ":status", Value: "200"}, {Name: "content-type", Value: "application/grpc"},
-		{Name: "grpc-status", Value: strconv.Itoa(int(transport.Unavailable))}, {Name: "grpc-message", Value: text},
+		{Name: ":status", Value: "200"},
+		{Name: "content-type", Value: "application/grpc"},
+		{Name: "grpc-status", Value: strconv.Itoa(int(transport.Unavailable))},
+		{Name: "grpc-message", Value: text},
 	} {
 		_ = enc.WriteField(f) // into memory, which does not fail
 	}

@@ -52,7 +52,6 @@ func New(cfg Config, handler transport.Handler, logger *slog.Logger) *Server {
 			grpc.MaxHeaderListSize(maxHeaders),
 			grpc.ReadBufferSize(readBuffer),
 			grpc.WriteBufferSize(writeBuffer),
-			grpc.SharedWriteBuffer(true),
 			grpc.StaticStreamWindowSize(window),
 			grpc.StaticConnWindowSize(window),
 			grpc.ConnectionTimeout(handshakeTime),
@@ -128,7 +127,7 @@ func (s *Server) Run(ctx context.Context) error {
 		g.Stop()
 		<-stopped
 	}
-	<-failed
+	_ = <-failed // it always ends with an error once its listener is closed
 	return nil
 }
 

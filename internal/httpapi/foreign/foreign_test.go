@@ -132,8 +132,10 @@ func TestConfigurations(t *testing.T) {
 	}{
 		{"GET", "/nacos/v1/cs/configs?dataId=a&group=DEFAULT_GROUP", 404, "config data not exist"},
 		{"GET", "/v1/cs/configs?dataId=a&group=DEFAULT_GROUP&tenant=dev", 404, "config data not exist"},
-		{"GET", "/nacos/v1/cs/configs?dataId=&group=&search=blur&pageNo=1&pageSize=10", 200,
-			`{"totalCount":0,"pageNumber":1,"pagesAvailable":0,"pageItems":[]}`},
+		{
+			"GET", "/nacos/v1/cs/configs?dataId=&group=&search=blur&pageNo=1&pageSize=10", 200,
+			`{"totalCount":0,"pageNumber":1,"pagesAvailable":0,"pageItems":[]}`,
+		},
 		{"GET", "/nacos/v1/cs/configs?show=all&dataId=a&group=b", 200, ""},
 		{"POST", "/nacos/v1/cs/configs?dataId=a&group=b&content=c", 501, refusedV1},
 		{"DELETE", "/nacos/v1/cs/configs?dataId=a&group=b", 501, refusedV1},

@@ -147,7 +147,7 @@ func cutItem(text string) (item, rest string) {
 
 func parseIP(item string) (registry.Instance, bool) {
 	e := newIP()
-	ok := false
+	var ok bool
 	if strings.HasPrefix(item, "{") {
 		ok = readObject(item, e.set)
 	} else {

@@ -53,7 +53,7 @@ const maxBrackets = 1 << 10
 
 // parse returns the value of a JSON text, the zero value if it is none.
 func parse(text string) gjson.Result {
-	valid := false
+	var valid bool
 	if strings.Count(text, "{")+strings.Count(text, "[") > maxBrackets {
 		valid = json.Valid([]byte(text))
 	} else {

@@ -104,8 +104,10 @@ func IsRefusal(err error, code registry.Code) bool {
 func (a *API) Find(key registry.ServiceKey, instance registry.InstanceKey) (*registry.View, *registry.Instance, error) {
 	view := a.Core.Store().View(key)
 	if view == nil || len(view.Instances) == 0 {
-		return nil, nil, &result.Fault{Status: 404, Code: result.ResourceNotFound,
-			Data: "no ips found for cluster " + instance.Cluster + " in service " + key.Grouped()}
+		return nil, nil, &result.Fault{
+			Status: 404, Code: result.ResourceNotFound,
+			Data: "no ips found for cluster " + instance.Cluster + " in service " + key.Grouped(),
+		}
 	}
 	if i := view.Find(instance); i != nil {
 		return view, i, nil

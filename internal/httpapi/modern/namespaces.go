@@ -125,8 +125,10 @@ func (a *API) CreateNamespaceConsole(x *httpapi.Exchange) {
 // RefuseTaken is the refusal of 3.x of an ID that is taken.
 func RefuseTaken(id string) error {
 	if id == registry.DefaultNamespace {
-		return &result.Fault{Status: 400, Code: result.NamespaceExists,
-			Data: "namespaceId [" + id + "] is default namespace id and already exist."}
+		return &result.Fault{
+			Status: 400, Code: result.NamespaceExists,
+			Data: "namespaceId [" + id + "] is default namespace id and already exist.",
+		}
 	}
 	return registry.Refuse(registry.NamespaceExists, "namespaceId", id, "namespace %s exists", id)
 }

@@ -94,8 +94,10 @@ func (a *API) Service(key registry.ServiceKey) (*registry.View, error) {
 	if view := a.Core.Store().View(key); view != nil {
 		return view, nil
 	}
-	return nil, &result.Fault{Status: 400, Code: result.ServiceNotExist,
-		Data: "service not found, namespace: " + key.Namespace + ", serviceName: " + key.Grouped()}
+	return nil, &result.Fault{
+		Status: 400, Code: result.ServiceNotExist,
+		Data: "service not found, namespace: " + key.Namespace + ", serviceName: " + key.Grouped(),
+	}
 }
 
 // UsedClusters returns the clusters of a view that have instances: the others are

@@ -88,7 +88,7 @@ func commonFilter(p *httpapi.Params, now time.Time) (ledger.Filter, error) {
 	if f.Until, err = instant(p, "until", now); err != nil {
 		return f, err
 	}
-	limit, err := number(p, "limit", 0, ledger.MaxLimit)
+	limit, err := number(p, "limit", ledger.MaxLimit)
 	if err != nil {
 		return f, err
 	}
@@ -109,7 +109,7 @@ func changeFilter(p *httpapi.Params, f *ledger.Filter) (err error) {
 
 // order reads order and cursor.
 func order(p *httpapi.Params, f *ledger.Filter) error {
-	cursor, err := number(p, "cursor", 0, 1<<62)
+	cursor, err := number(p, "cursor", 1<<62)
 	if err != nil {
 		return err
 	}

@@ -40,32 +40,32 @@ func list(p *httpapi.Params, name string) []string {
 	return parts
 }
 
-// number reads a whole number; absent is 0.
-func number(p *httpapi.Params, name string, least, most int64) (int64, error) {
+// number reads a whole number from 0 to most; absent is 0.
+func number(p *httpapi.Params, name string, most int64) (int64, error) {
 	text := p.Optional(name, "")
 	if text == "" {
 		return 0, nil
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < least || n > most {
-		return 0, fmt.Errorf("%s: %q is no whole number from %d to %d", name, text, least, most)
+	if err != nil || n < 0 || n > most {
+		return 0, fmt.Errorf("%s: %q is no whole number from 0 to %d", name, text, most)
 	}
 	return n, nil
 }
 
 // window reads offset and limit, the latter def when it is absent.
 func window(p *httpapi.Params, def, most int64) (offset, limit int, err error) {
-	from, err := number(p, "offset", 0, 1<<31-1)
+	from, err := number(p, "offset", 1<<31-1)
 	if err != nil {
 		return 0, 0, err
 	}
-	n, err := number(p, "limit", 0, most)
+	n, err := number(p, "limit", most)
 	return int(from), int(cmp.Or(n, def)), err
 }
 
 // port reads a port; absent is 0.
 func port(p *httpapi.Params) (int32, error) {
-	n, err := number(p, "port", 0, 65535)
+	n, err := number(p, "port", 65535)
 	return int32(n), err
 }
 

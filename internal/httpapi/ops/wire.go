@@ -75,8 +75,7 @@ func wireEvent(r *ledger.Record) opsv1.Event {
 // wireChanged returns what an event knows of its instance: see [ledger.Record].
 func wireChanged(kind registry.EventKind, i *registry.Instance) *opsv1.ChangedInstance {
 	out := &opsv1.ChangedInstance{IP: i.IP, Port: i.Port, Cluster: i.Cluster, Healthy: i.Healthy, Ephemeral: i.Ephemeral}
-	switch kind {
-	case registry.InstanceRemoved, registry.InstanceHealthy, registry.InstanceUnhealthy:
+	if kind == registry.InstanceRemoved || kind == registry.InstanceHealthy || kind == registry.InstanceUnhealthy {
 		return out
 	}
 	out.Weight, out.Enabled = new(i.Weight), new(i.Enabled)

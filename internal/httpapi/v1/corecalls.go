@@ -80,7 +80,7 @@ func (a *API) report(x *httpapi.Exchange) {
 		return
 	}
 	data := `"false"}`
-	if _, ok := a.member(naming.Member{Host: m.IP, Port: m.Port}.Address()); ok {
+	if a.isMember(naming.Member{Host: m.IP, Port: m.Port}.Address()) {
 		data = `"true"}`
 	}
 	x.Scratch = append(appendResult(x.Scratch[:0], resultOK, ""), data...)

@@ -56,14 +56,9 @@ func appendMembers(b []byte, list []naming.Member) []byte {
 	return append(b, ']')
 }
 
-// member returns the member at an address.
-func (a *API) member(address string) (naming.Member, bool) {
-	list := a.members.Members()
-	i := slices.IndexFunc(list, func(m naming.Member) bool { return m.Address() == address })
-	if i < 0 {
-		return naming.Member{}, false
-	}
-	return list[i], true
+// isMember reports whether there is a member at an address.
+func (a *API) isMember(address string) bool {
+	return slices.ContainsFunc(a.members.Members(), func(m naming.Member) bool { return m.Address() == address })
 }
 
 // responsibleServer answers GET /operator/distro/server: who answers for the
@@ -137,7 +132,7 @@ func (a *API) serverStatus(x *httpapi.Exchange) {
 		if len(fields) < 4 {
 			continue
 		}
-		if _, ok := a.member(fields[1]); !ok {
+		if !a.isMember(fields[1]) {
 			a.fail(x, registry.Refuse(registry.InvalidArgument, "serverStatus", fields[1], "server: %s is not in serverlist", fields[1]))
 			return
 		}

@@ -137,7 +137,8 @@ func TestSubscribing(t *testing.T) {
 		{"an unknown agent", "udpPort=50005&clientIP=127.0.0.1", nil, 3000, "", false},
 		{
 			"0.9, named in Client-Version", "udpPort=50006&clientIP=127.0.0.1",
-			[]string{"User-Agent", "Java/1.8.0_281", "Client-Version", "Nacos-Java-Client:v0.9.0"}, 10000, "127.0.0.1:50006", false,
+			[]string{"User-Agent", "Java/1.8.0_281", "Client-Version", "Nacos-Java-Client:v0.9.0"},
+			10000, "127.0.0.1:50006", false,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -13,9 +13,18 @@ func (a *API) peerRoutes() []httpapi.Route {
 		get(distro+"/datums", httpapi.Open, a.distroSnapshot),
 	}
 	for _, r := range []struct{ method, path string }{
-		{"POST", "/vote"}, {"POST", "/beat"}, {"GET", "/peer"}, {"GET", "/state"}, {"GET", "/leader"},
-		{"GET", "/listeners"}, {"PUT", "/datum/reload"}, {"POST", "/datum/commit"}, {"DELETE", "/datum/commit"},
-		{"GET", "/datum"}, {"POST", "/datum"}, {"DELETE", "/datum"},
+		{"POST", "/vote"},
+		{"POST", "/beat"},
+		{"GET", "/peer"},
+		{"GET", "/state"},
+		{"GET", "/leader"},
+		{"GET", "/listeners"},
+		{"PUT", "/datum/reload"},
+		{"POST", "/datum/commit"},
+		{"DELETE", "/datum/commit"},
+		{"GET", "/datum"},
+		{"POST", "/datum"},
+		{"DELETE", "/datum"},
 	} {
 		route := change(r.method, "/v1/ns/raft"+r.path, httpapi.Open, a.oldRaft)
 		if r.method == "GET" {

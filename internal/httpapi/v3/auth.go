@@ -78,8 +78,10 @@ func (a *API) unchangeable(params ...string) httpapi.Handler {
 		}
 		err := f.Err()
 		if err == nil {
-			err = &result.Fault{Status: 403, Code: result.AccessDenied,
-				Data: "authentication is off on this server: users, roles and permissions cannot be changed"}
+			err = &result.Fault{
+				Status: 403, Code: result.AccessDenied,
+				Data: "authentication is off on this server: users, roles and permissions cannot be changed",
+			}
 		}
 		a.Fail(x, err)
 	}

@@ -121,8 +121,10 @@ func (a *API) setCluster(x *httpapi.Exchange) {
 		})
 	}
 	if modern.IsRefusal(err, registry.ServiceNotFound) {
-		err = &result.Fault{Status: 400, Code: result.ServerError,
-			Data: "service not found groupName: " + key.Group + ",serviceName: " + key.Name}
+		err = &result.Fault{
+			Status: 400, Code: result.ServerError,
+			Data: "service not found groupName: " + key.Group + ",serviceName: " + key.Name,
+		}
 	}
 	a.Done(x, err)
 }

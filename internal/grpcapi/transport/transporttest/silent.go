@@ -1,13 +1,12 @@
 package transporttest
 
 import (
+	"bytes"
 	"net"
 	"testing"
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
-
-	"bytes"
 
 	"github.com/rollcall-registry/rollcall/api/grpcv2"
 )
@@ -29,9 +28,12 @@ func newSilentClient(t *testing.T, address string) *silentClient {
 	var head bytes.Buffer
 	enc := hpack.NewEncoder(&head)
 	for _, f := range []hpack.HeaderField{
-		{Name: ":method", Value: "POST"}, {Name: ":scheme", Value: "http"}, {Name: ":authority", Value: address},
+		{Name: ":method", Value: "POST"},
+		{Name: ":scheme", Value: "http"},
+		{Name: ":authority", Value: address},
 		{Name: ":path", Value: "/" + grpcv2.StreamService + "/" + grpcv2.StreamMethod},
-		{Name: "content-type", Value: "application/grpc"}, {Name: "te", Value: "trailers"},
+		{Name: "content-type", Value: "application/grpc"},
+		{Name: "te", Value: "trailers"},
 	} {
 		if err := enc.WriteField(f); err != nil {
 			t.Fatal(err)
