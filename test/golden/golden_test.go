@@ -237,7 +237,7 @@ func TestPlayReportsTheStep(t *testing.T) {
 // their files, and that each exception is still needed for one of them or for
 // another protocol's.
 func TestRecordings(t *testing.T) {
-	for dir, atLeast := range map[string]int{"v1-1.4.8": 190, "v1-1.4.8-serial": 14, "legacy-0.9.0": 20} {
+	for dir, atLeast := range map[string]int{"v1-1.4.8": 190, "v1-1.4.8-serial": 14, "legacy-0.9.0": 20, "v2-2.5.1": 127, "v3-3.0.3": 74, "v3-console-3.0.3": 9} {
 		cases, err := Cases(os.DirFS("testdata/" + dir))
 		if err != nil {
 			t.Fatal(err)

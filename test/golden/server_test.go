@@ -34,3 +34,18 @@ func TestLegacy(t *testing.T) {
 	t.Parallel()
 	Replay(t, servertest.New(t).URL(), os.DirFS("testdata/legacy-0.9.0"), Options{Except: exceptions(t), SkipSlow: testing.Short()})
 }
+
+func TestV2(t *testing.T) {
+	t.Parallel()
+	Replay(t, servertest.New(t).URL(), os.DirFS("testdata/v2-2.5.1"), Options{Except: exceptions(t), SkipSlow: testing.Short()})
+}
+
+func TestV3(t *testing.T) {
+	t.Parallel()
+	Replay(t, servertest.New(t).URL(), os.DirFS("testdata/v3-3.0.3"), Options{Except: exceptions(t), SkipSlow: testing.Short()})
+}
+
+func TestV3Console(t *testing.T) {
+	t.Parallel()
+	Replay(t, servertest.New(t).URL(), os.DirFS("testdata/v3-console-3.0.3"), Options{Except: exceptions(t), SkipSlow: testing.Short()})
+}
