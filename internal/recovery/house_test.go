@@ -41,8 +41,8 @@ type house struct {
 var day = registry.Instant{Wall: 1795996800000} // 2026-11-30T00:00:00Z
 
 // open makes the house from what is in dir. Its clock begins at wall, and its
-// lease clock at 0.
-func open(t *testing.T, dir string, wall int64) *house {
+// lease clock at 0. durable stands for what the durable log brings back first.
+func open(t *testing.T, dir string, wall int64, durable ...func(*house)) *house {
 	t.Helper()
 	h := &house{t: t, dir: dir, clock: &handClock{registry.Instant{Wall: wall}}, logs: &strings.Builder{}}
 	log := slog.New(slog.NewTextHandler(h.logs, nil))
@@ -55,6 +55,9 @@ func open(t *testing.T, dir string, wall int64) *house {
 	memory, err := h.Open()
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, bring := range durable {
+		bring(h)
 	}
 	if err := memory.Recall(t.Context()); err != nil {
 		t.Fatal(err)

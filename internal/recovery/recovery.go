@@ -109,6 +109,7 @@ func (m *Memory) Recall(ctx context.Context) error {
 	for _, id := range m.snap.instances.Clients() {
 		r.open(id)
 	}
+	k.store.ReviveDurable(at)
 	k.store.Merge(m.snap.instances, at)
 	sum, err := k.ledger.Replay(ctx, m.snap.Seq, r.apply)
 	if err != nil {

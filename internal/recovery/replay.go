@@ -20,11 +20,15 @@ func (r *replayer) open(id registry.ClientID) {
 	}
 }
 
-// apply repeats one record. Durable owners are skipped: the durable log has
-// brought them back.
+// apply repeats one record. What the durable log has brought back is not repeated,
+// but for its health, which is soft state.
 func (r *replayer) apply(rec *ledger.Record) error {
 	e := &rec.Event
-	if e.Instance == nil || e.Owner.Kind == registry.OwnerDurable {
+	if e.Instance == nil {
+		return nil
+	}
+	if e.Owner.Kind == registry.OwnerDurable {
+		r.applyHealth(e)
 		return nil
 	}
 	var cmd registry.Command
@@ -50,6 +54,19 @@ func (r *replayer) apply(rec *ledger.Record) error {
 	// tell how.
 	_, _ = r.store.Apply(cmd)
 	return nil
+}
+
+// applyHealth repeats what a record says of the health of a persistent instance.
+func (r *replayer) applyHealth(e *registry.Event) {
+	switch e.Kind {
+	case registry.InstanceRegistered, registry.InstanceHealthy, registry.InstanceUnhealthy:
+		// Refused only when the service is gone again.
+		_, _ = r.store.Apply(&registry.SetHealth{
+			Meta: r.meta, Service: e.Service, Instance: e.Instance.Key(),
+			Healthy: e.Instance.Healthy, Kind: registry.OwnerDurable,
+		})
+	default:
+	}
 }
 
 // registered returns what the owner registered, before any override, with the

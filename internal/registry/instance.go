@@ -19,7 +19,7 @@ type Instance struct {
 	// Weight is within 0 and 10000. 0 is listed and never chosen.
 	Weight float64 `json:"weight"`
 	// Rare holds what few instances have; nil for the others.
-	Rare *Rare `json:"rare,omitempty"`
+	Rare *Rare `json:"rare,omitzero"`
 	Port int32 `json:"port"`
 	// Serial is the number by which an instance with the snowflake ID generator
 	// is known, or 0 when the ID is computed; see [Instance.ID].
@@ -44,6 +44,9 @@ type Rare struct {
 	// by the store.
 	Beat BeatTimes `json:"-"`
 }
+
+// IsZero reports whether there is nothing to write down: life times are derived.
+func (r *Rare) IsZero() bool { return r == nil || r.ID == "" }
 
 // rareOf returns what few instances have, nil for an instance without.
 func rareOf(id string, m Metadata) *Rare {

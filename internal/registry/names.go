@@ -19,7 +19,7 @@ type Limits struct {
 // groups and services: 1.x takes names of 2,000 characters and more (recorded:
 // reg-name-long), so that limit only keeps names from being a way to fill memory.
 const (
-	maxNamespace = 64
+	maxNamespace = 128 // 1.x lets a namespace of that length be created
 	maxName      = 4096
 	maxCluster   = 64
 	maxIP        = 128
@@ -54,11 +54,15 @@ func checkLengths(key ServiceKey) error {
 				"Param '%s' is illegal, it has %d characters and may have %d.", f.param, n, f.max)
 		}
 	}
-	if i := strings.IndexFunc(key.Namespace, unicode.IsControl); i >= 0 {
-		return Refuse(InvalidArgument, "namespaceId", key.Namespace, "Param 'namespaceId' is illegal, it has a control character.")
+	if i := strings.IndexFunc(key.Namespace, unseen); i >= 0 {
+		return Refuse(InvalidArgument, "namespaceId", key.Namespace, "Param 'namespaceId' is illegal, it has a character that cannot be seen.")
 	}
 	return nil
 }
+
+// unseen reports whether r is a control character or one that only formats, such
+// as a zero-width space: lists and logs would show another text than is stored.
+func unseen(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }
 
 // CheckCluster reports whether a cluster of that name may be made.
 func CheckCluster(name string) error {
@@ -146,7 +150,7 @@ func CheckIP(ip string) error {
 		return Refuse(InvalidArgument, "ip", ip, "Param 'ip' is illegal, it has %d characters and may have %d.", n, maxIP)
 	}
 	for _, r := range ip {
-		if unicode.IsSpace(r) || unicode.IsControl(r) || (r >= 0x4e00 && r <= 0x9fa5) || r == utf8.RuneError {
+		if unicode.IsSpace(r) || unseen(r) || (r >= 0x4e00 && r <= 0x9fa5) || r == utf8.RuneError {
 			return Refuse(InvalidArgument, "ip", ip, "Param 'ip' is illegal, %q may not be in an address or host name.", r)
 		}
 	}

@@ -20,8 +20,10 @@ type Publish struct {
 	Kind Kind
 }
 
-// apply works in batches, so that a large slot holds nobody up. Two commands of
-// one connection take turns, or each could take away what the other adds.
+// apply makes the change in one critical section, so that nobody sees the old
+// instance beside the new one. A large slot is changed in batches, so that it holds
+// nobody up: first what is new comes, then what is old goes. Two commands of one
+// connection take turns, or each could take away what the other adds.
 func (c *Publish) apply(s *Store) (Result, error) {
 	client := s.clients.get(c.Client)
 	if client == nil {
@@ -30,17 +32,30 @@ func (c *Publish) apply(s *Store) (Result, error) {
 	client.publishing.Lock()
 	defer client.publishing.Unlock()
 	sh := s.shard(c.Service)
-	for batch := range slices.Chunk(c.Instances, closeBatch) {
-		if err := c.enrol(s, sh, batch); err != nil {
+	rest := c.Instances
+	for ; len(rest) > closeBatch; rest = rest[closeBatch:] {
+		if err := c.enrol(s, sh, rest[:closeBatch]); err != nil {
 			return Result{}, err
 		}
 	}
-	return Result{Released: c.release(s, sh, client)}, nil
+	var res Result
+	left, err := c.exchange(s, sh, client, rest, &res)
+	for batch := range slices.Chunk(left, closeBatch) {
+		s.eachRecord(batch, func(sh *shard, r *record) { c.release(s, sh, r, &res) })
+	}
+	return res, err
 }
 
 func (c *Publish) enrol(s *Store, sh *shard, batch []Instance) error {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
+	return c.enrolLocked(s, sh, batch)
+}
+
+func (c *Publish) enrolLocked(s *Store, sh *shard, batch []Instance) error {
+	if len(batch) == 0 {
+		return nil
+	}
 	r := Register{Meta: c.Meta, Service: c.Service, Owner: c.owner(), Kind: c.Kind, TakeHealth: true}
 	if err := r.refusal(sh.services[c.Service]); err != nil {
 		return err
@@ -55,28 +70,40 @@ func (c *Publish) enrol(s *Store, sh *shard, batch []Instance) error {
 
 func (c *Publish) owner() Owner { return Owner{Kind: OwnerConnection, Client: c.Client} }
 
-// release takes the connection's part from what is no longer listed.
-func (c *Publish) release(s *Store, sh *shard, client *client) (released []*Instance) {
-	sh.mu.RLock()
+// exchange makes the last of the registrations and takes away the first of what is
+// no longer listed, and returns the others of those.
+func (c *Publish) exchange(s *Store, sh *shard, client *client, batch []Instance, res *Result) (left []*record, err error) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if err := c.enrolLocked(s, sh, batch); err != nil {
+		return nil, err
+	}
 	held := client.heldOf(sh.services[c.Service])
-	sh.mu.RUnlock()
-	if len(held) > 0 {
-		held = c.unlisted(held)
+	if len(held) == 1 && len(c.Instances) == 1 {
+		return nil, nil // nearly always: the one that has just been registered
 	}
-	owner := c.owner()
-	for batch := range slices.Chunk(held, closeBatch) {
-		s.eachRecord(batch, func(sh *shard, r *record) {
-			if r.holding(owner) != nil {
-				released = append(released, r.inst)
-				s.release(sh, r, c.Meta, owner)
-			}
-		})
+	held = c.unlisted(held)
+	n := min(len(held), closeBatch)
+	for _, r := range held[:n] {
+		c.release(s, sh, r, res)
 	}
-	return released
+	return held[n:], nil
+}
+
+// release takes the connection's part from an instance. The caller holds the
+// shard's lock.
+func (c *Publish) release(s *Store, sh *shard, r *record, res *Result) {
+	if owner := c.owner(); r.holding(owner) != nil {
+		res.Released = append(res.Released, r.inst)
+		s.release(sh, r, c.Meta, owner)
+	}
 }
 
 // unlisted returns those of the records that are not among the instances.
 func (c *Publish) unlisted(held []*record) []*record {
+	if len(held) == 0 || len(c.Instances) == 0 {
+		return held
+	}
 	if len(c.Instances) == 1 {
 		only := c.Instances[0].Key().identity()
 		return slices.DeleteFunc(held, func(r *record) bool { return r.key() == only })

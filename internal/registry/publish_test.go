@@ -70,6 +70,36 @@ func TestPublishReplacesTheSlot(t *testing.T) {
 	}
 }
 
+// lookingSink looks whether anybody can see the service between two events of a
+// command.
+type lookingSink struct {
+	store *Store
+	saw   []bool
+}
+
+func (s *lookingSink) Emit(*Event) {
+	free := s.store.shard(orders()).mu.TryRLock()
+	if free {
+		s.store.shard(orders()).mu.RUnlock()
+	}
+	s.saw = append(s.saw, free)
+}
+
+func TestPublishIsOneStep(t *testing.T) {
+	w := newWorld(t)
+	w.OpenClient("c1")
+	w.publish("c1", port(1))
+	looking := &lookingSink{store: w.Store}
+	w.sink = looking
+	w.publish("c1", port(2))
+	if !slices.Equal(looking.saw, []bool{false, false}) {
+		t.Errorf("the service could be seen in between: %v", looking.saw)
+	}
+	if got := len(w.View(orders()).Instances); got != 1 {
+		t.Errorf("%d instances", got)
+	}
+}
+
 func TestPublishIsRefused(t *testing.T) {
 	w := newWorld(t)
 	one := []Instance{{IP: "10.0.0.1", Port: 1, Cluster: DefaultCluster}}

@@ -17,6 +17,7 @@ type entry struct {
 	Service   *serviceEntry  `json:"service,omitempty"`
 	Instance  *instanceEntry `json:"instance,omitempty"`
 	Override  *overrideEntry `json:"override,omitempty"`
+	Unhealthy *healthEntry   `json:"unhealthy,omitempty"`
 }
 
 type serviceEntry struct {
@@ -32,6 +33,13 @@ type instanceEntry struct {
 	Owner    Owner     `json:"owner"`
 	Healthy  bool      `json:"healthy"` // in the eyes of this owner
 	Instance *Instance `json:"instance"`
+}
+
+// healthEntry is a persistent instance whose probes fail: soft state, which the
+// durable log does not have.
+type healthEntry struct {
+	ServiceKey
+	Instance InstanceKey `json:"instance"`
 }
 
 type overrideEntry struct {
@@ -67,8 +75,9 @@ func (s *Store) Durable() func(io.Writer) error {
 	return func(w io.Writer) error { return writeEntries(w, head, services, entries) }
 }
 
-// Ephemeral returns the instances that clients keep alive, in the same way as
-// [Store.Durable]: what the server remembers of them across a restart.
+// Ephemeral returns the instances that clients keep alive and the persistent ones
+// that are unhealthy, in the same way as [Store.Durable]: what the server remembers
+// across a restart beside its durable log.
 func (s *Store) Ephemeral() func(io.Writer) error {
 	var entries []entry
 	s.eachService(func(svc *service) {
@@ -80,6 +89,9 @@ func (s *Store) Ephemeral() func(io.Writer) error {
 			}
 			if r.top.kind.ephemeral() {
 				entries = append(entries, r.entry(&r.top))
+			}
+			if h := r.holdingOf(OwnerDurable); h != nil && !h.healthy {
+				entries = append(entries, entry{Unhealthy: &healthEntry{svc.key, r.inst.Key()}})
 			}
 		}
 	})
@@ -116,6 +128,8 @@ func (e entry) service() ServiceKey {
 		return e.Service.ServiceKey
 	case e.Instance != nil:
 		return e.Instance.ServiceKey
+	case e.Unhealthy != nil:
+		return e.Unhealthy.ServiceKey
 	default:
 		return e.Override.ServiceKey
 	}
@@ -192,7 +206,7 @@ func (e *entry) check() error {
 		return errors.New("a service or cluster without its settings")
 	case e.Instance != nil && e.Instance.Instance == nil:
 		return errors.New("an owner without its instance")
-	case e.Switches != nil, e.Namespace != nil, e.Service != nil, e.Instance != nil, e.Override != nil:
+	case e.Switches != nil, e.Namespace != nil, e.Service != nil, e.Instance != nil, e.Override != nil, e.Unhealthy != nil:
 		return nil
 	}
 	return errors.New("an entry of no known kind; it is from a newer version")
@@ -244,6 +258,9 @@ func (s *Store) load(e *entry, m Meta) {
 		inst.Healthy = i.Healthy
 		// Refused only when its connection is not open.
 		_, _ = s.Apply(&Register{Meta: m, Service: i.ServiceKey, Owner: i.Owner, Instance: inst, TakeHealth: true, remembered: true})
+	case e.Unhealthy != nil:
+		// Refused only when the service is gone.
+		_, _ = s.Apply(&SetHealth{Meta: m, Service: e.Unhealthy.ServiceKey, Instance: e.Unhealthy.Instance, Kind: OwnerDurable})
 	case e.Override != nil:
 		_, _ = s.Apply(&SetOverride{Meta: m, Service: e.Override.ServiceKey, Entries: []TargetOverride{e.Override.TargetOverride}})
 	}
@@ -306,5 +323,22 @@ func (s *Store) forgetDurableService(sh *shard, svc *service, m Meta) {
 			svc.setCluster(NewCluster(c.Name))
 		}
 		s.setInfo(sh, svc, s.blank, m)
+	}
+}
+
+// ReviveDurable makes every persistent instance healthy, before what is remembered
+// of their health is merged: the durable log has their health as of some earlier
+// time.
+func (s *Store) ReviveDurable(m Meta) {
+	var ill []healthEntry
+	s.eachService(func(svc *service) {
+		for _, r := range svc.records {
+			if h := r.holdingOf(OwnerDurable); h != nil && !h.healthy {
+				ill = append(ill, healthEntry{svc.key, r.inst.Key()})
+			}
+		}
+	})
+	for _, e := range ill {
+		_, _ = s.Apply(&SetHealth{Meta: m, Service: e.ServiceKey, Instance: e.Instance, Healthy: true, Kind: OwnerDurable})
 	}
 }

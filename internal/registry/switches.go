@@ -139,7 +139,7 @@ func (s *Switches) with(entry, value string) (*Switches, error) {
 	case "batch":
 		return s.batch(value)
 	case "clientBeatInterval":
-		err = setMillis(&n.ClientBeatInterval, entry, value, 0, "")
+		err = setMillis(&n.ClientBeatInterval, entry, value, 1, "clientBeatInterval is too small(<1)")
 	case "pushCacheMillis":
 		err = setMillis(&n.DefaultPushCacheMillis, entry, value, 10000, "min cache time for http or tcp is too small(<10000)")
 	case "defaultCacheMillis":

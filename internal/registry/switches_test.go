@@ -24,7 +24,9 @@ func TestSetSwitch(t *testing.T) {
 		text         string
 	}{
 		{"clientBeatInterval", "8000", set(func(s *Switches) { s.ClientBeatInterval = 8000 }), ""},
-		{"clientBeatInterval", "-1", set(func(s *Switches) { s.ClientBeatInterval = -1 }), ""},
+		{"clientBeatInterval", "1", set(func(s *Switches) { s.ClientBeatInterval = 1 }), ""},
+		{"clientBeatInterval", "0", nil, "clientBeatInterval is too small(<1)"},
+		{"clientBeatInterval", "-1", nil, "clientBeatInterval is too small(<1)"},
 		{"clientBeatInterval", "abc", nil, `For input string: "abc"`},
 		{"pushCacheMillis", "20000", set(func(s *Switches) { s.DefaultPushCacheMillis = 20000 }), ""},
 		{"pushCacheMillis", "9999", nil, "min cache time for http or tcp is too small(<10000)"},
