@@ -1,6 +1,7 @@
 package grpcapi
 
 import (
+	"strings"
 	"sync"
 
 	"github.com/rollcall-registry/rollcall/api/grpcv2"
@@ -54,6 +55,7 @@ func (f *fuzzy) begin(matching []string, known []string, initializing bool) (too
 		there[key] = true
 	}
 	for _, key := range known {
+		key = strings.Clone(key) // from the request's memory
 		f.told[key] = true
 		if _, changed := f.present[key]; !there[key] && !changed {
 			f.present[key] = false
@@ -261,7 +263,7 @@ func (x *call) startFuzzy(watches *fuzzies, q *grpcv2.FuzzyWatchRequest) error {
 
 func newFuzzy(c *client, text string) *fuzzy {
 	return &fuzzy{
-		client: c, pattern: parsePattern(string([]byte(text))),
+		client: c, pattern: parsePattern(strings.Clone(text)),
 		told: map[string]bool{}, present: map[string]bool{}, flying: map[string]bool{},
 	}
 }

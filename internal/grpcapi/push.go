@@ -172,8 +172,13 @@ func backOff(failures int) time.Duration {
 	return min(retryDelay<<min(failures-1, 16), retryMax)
 }
 
-// record remembers how a push ended, when that is news of its subscriber.
+// record remembers how a push ended, when that is news of its subscriber. The
+// absence of a service is no state that a history could name: its revision is only
+// a moment.
 func (d *delivery) record(kind registry.EventKind, problem string, took time.Duration) {
+	if d.view == nil {
+		return
+	}
 	now := d.client.api.core.Now()
 	var news bool
 	if kind == registry.PushAcknowledged {

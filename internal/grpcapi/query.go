@@ -114,19 +114,22 @@ type form struct {
 }
 
 // formOf narrows a look-up to the clusters that a text names, separated by commas.
+// A text without any name means all.
 func formOf(view *registry.View, clusters string, healthyOnly bool) form {
 	f := form{healthyOnly: healthyOnly}
-	if isBlank(clusters) {
+	if clusters == "" {
 		return f
 	}
+	named := false
 	for name := range strings.SplitSeq(clusters, ",") {
-		if c := view.Cluster(strings.TrimSpace(name)); c != nil {
+		named = named || !isBlank(name)
+		if c := view.Cluster(name); c != nil {
 			f.clusters = append(f.clusters, c.Name)
 		}
 	}
 	slices.Sort(f.clusters)
 	f.clusters = slices.Compact(f.clusters)
-	f.nowhere = len(f.clusters) == 0
+	f.nowhere = named && len(f.clusters) == 0
 	if len(f.clusters) == len(view.Clusters) {
 		f.clusters = nil // all there is: one form for both ways to ask
 	}
