@@ -216,7 +216,7 @@ func TestProxyHeader(t *testing.T) {
 			t.Errorf("%q: got %+v", tt.said, got)
 		}
 	}
-	for _, said := range []string{"GET end", "PRI end", "LOCAL and so on"} {
+	for _, said := range []string{"GET / HTTP/1.1\r\n", "PRI / HTTP/1.1\r\n", "LOCAL and so on"} {
 		nc := dial(t, address)
 		send(t, nc, said+"end")
 		if got := next(t, arrivals); got.data != said+"end" || got.peer != nc.LocalAddr().String() {
