@@ -1,6 +1,7 @@
 package naming
 
 import (
+	"bytes"
 	"sync"
 	"sync/atomic"
 
@@ -11,7 +12,8 @@ import (
 // ask: queries and pushes of every protocol. It is bounded in bytes, and forgets
 // what was not asked for lately. It is safe for concurrent use.
 type Encoder struct {
-	budget int
+	budget  int
+	scratch sync.Pool // of *[]byte: where forms are built
 
 	mu   sync.Mutex
 	kept []*wireForm // in the order of the clock hand
@@ -50,12 +52,15 @@ func (e *Encoder) Encode(view *registry.View, key string, build func([]byte) []b
 		}
 		return f.bytes
 	}
-	bytes := build(nil)
-	if cap(bytes)-len(bytes) > len(bytes)/8 {
-		bytes = append(make([]byte, 0, len(bytes)), bytes...)
+	room, _ := e.scratch.Get().(*[]byte)
+	if room == nil {
+		room = new([]byte)
 	}
-	e.keep(&wireForm{view: view, key: key, bytes: bytes})
-	return bytes
+	*room = build((*room)[:0])
+	form := bytes.Clone(*room) // no longer than it needs to be
+	e.scratch.Put(room)
+	e.keep(&wireForm{view: view, key: key, bytes: form})
+	return form
 }
 
 func (f *wireForm) size() int { return len(f.bytes) + len(f.key) + formOverhead }

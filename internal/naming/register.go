@@ -90,17 +90,15 @@ func (c *Core) register(ctx context.Context, cause registry.Cause, r Registratio
 	if err := c.admit(&r); err != nil {
 		return err
 	}
-	cmd := &registry.Register{
+	cmd := registry.Register{
 		Meta: c.meta(cause), Service: r.Service, Owner: r.owner(), Instance: r.Instance,
 		Kind: r.Kind, TakeHealth: r.TakeHealth,
 	}
-	var err error
 	if r.Instance.Ephemeral {
-		_, err = c.store.Apply(cmd)
-	} else {
-		err = c.propose(ctx, cmd)
+		return c.store.Register(&cmd)
 	}
-	return err
+	durable := cmd // only what goes through the log is allocated
+	return c.propose(ctx, &durable)
 }
 
 func (c *Core) checkInstance(i *registry.Instance) error {
@@ -115,8 +113,8 @@ func (c *Core) checkInstance(i *registry.Instance) error {
 
 // admit checks names and limits, which count only for what is not there yet.
 func (c *Core) admit(r *Registration) error {
-	view := c.store.View(r.Service)
-	if view == nil {
+	there := c.store.Presence(r.Service, r.Instance.Key())
+	if !there.Service {
 		check := r.CheckService
 		if check == nil {
 			check = registry.CheckServiceV1
@@ -128,12 +126,12 @@ func (c *Core) admit(r *Registration) error {
 			return err
 		}
 	}
-	if view == nil || view.Cluster(r.Instance.Cluster) == nil {
+	if !there.Cluster {
 		if err := registry.CheckCluster(r.Instance.Cluster); err != nil {
 			return err
 		}
 	}
-	if view != nil && view.Find(r.Instance.Key()) != nil {
+	if there.Instance {
 		return nil
 	}
 	return c.admitInstance()

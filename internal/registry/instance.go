@@ -54,7 +54,8 @@ func rareOf(id string, m Metadata) *Rare {
 	if r == (Rare{}) {
 		return nil
 	}
-	return &r
+	kept := r // only what is kept is allocated
+	return &kept
 }
 
 // OwnID returns the ID that the client chose; empty when it is computed.

@@ -26,6 +26,13 @@ type Register struct {
 	remembered bool
 }
 
+// Register is Apply for a registration that need not be allocated: the most
+// frequent of the commands.
+func (s *Store) Register(c *Register) error {
+	_, err := c.apply(s)
+	return err
+}
+
 func (c *Register) target() ServiceKey { return c.Service }
 
 func (c *Register) refusal(svc *service) error {

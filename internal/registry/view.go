@@ -177,6 +177,23 @@ func (s *Store) Standings(key ServiceKey, now Instant) []Standing {
 	return out
 }
 
+// Presence says what there is already of an instance.
+type Presence struct{ Service, Cluster, Instance bool }
+
+// Presence looks an instance up without building a view of its service.
+func (s *Store) Presence(key ServiceKey, instance InstanceKey) Presence {
+	sh := s.shard(key)
+	sh.mu.RLock()
+	defer sh.mu.RUnlock()
+	svc := sh.services[key]
+	if svc == nil {
+		return Presence{}
+	}
+	return Presence{
+		Service: true, Cluster: svc.cluster(instance.Cluster) != nil, Instance: svc.find(instance.identity()) != nil,
+	}
+}
+
 // HasOwner reports whether an instance is there with an owner of a kind.
 func (s *Store) HasOwner(key ServiceKey, instance InstanceKey, kind OwnerKind) bool {
 	sh := s.shard(key)
