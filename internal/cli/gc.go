@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
@@ -10,13 +11,22 @@ import (
 // The garbage collector runs when the heap has grown by a percentage of what is
 // live. A registry's live heap is large and still, and most requests leave no
 // garbage, so the usual 100 % would hold as much memory again for nothing. The
-// percentage is chosen so that the heap grows by gcHeadroom, within bounds: more
-// often costs processor time on every registration.
+// percentage is chosen after each collection so that the heap grows by gcHeadroom,
+// within bounds: more often costs processor time on every registration.
 const (
-	gcHeadroom = 12 << 20
-	gcLeast    = 20
+	gcHeadroom = 8 << 20
+	gcLeast    = 15
 	gcMost     = 100
-	gcInterval = 2 * time.Second
+)
+
+// What a burst of load leaves behind goes back to the system once it is over: when
+// the free memory of the heap is more than gcIdle, and no collection was needed
+// within gcQuiet. The runtime itself keeps the heap at the size of its last goal.
+// Giving back costs a collection, so it is not done again before gcRest.
+const (
+	gcIdle  = 4 << 20
+	gcQuiet = 2 * time.Second
+	gcRest  = 30 * time.Second
 )
 
 // gcPercent returns the percentage for a live heap of so many bytes.
@@ -32,20 +42,52 @@ func gcPercent(live uint64) int {
 func tuneGC(ctx context.Context) {
 	before := debug.SetGCPercent(gcMost)
 	defer debug.SetGCPercent(before)
-	ticker := time.NewTicker(gcInterval)
+	ticker := time.NewTicker(gcQuiet)
 	defer ticker.Stop()
-	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	last := gcMost
+	heap := newHeapFigures()
+	percent, cycles, released := gcMost, uint64(0), time.Time{}
+	collected := collection()
 	for {
-		metrics.Read(live)
-		if percent := gcPercent(live[0].Value.Uint64()); percent != last {
-			debug.SetGCPercent(percent)
-			last = percent
-		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-ticker.C:
+		case <-collected:
+			heap.read()
+			if next := gcPercent(heap.live()); next != percent {
+				percent = next
+				debug.SetGCPercent(percent)
+			}
+			collected = collection()
+		case now := <-ticker.C:
+			heap.read()
+			if heap.cycles() == cycles && heap.free() > gcIdle && now.Sub(released) >= gcRest {
+				debug.FreeOSMemory()
+				released = now
+			}
+			cycles = heap.cycles()
 		}
 	}
 }
+
+// collection returns a channel that is closed after the next collection.
+func collection() <-chan struct{} {
+	done := make(chan struct{})
+	// The object has a pointer, so that it shares memory with no other.
+	runtime.AddCleanup(new(*byte), func(done chan struct{}) { close(done) }, done)
+	return done
+}
+
+// heapFigures are figures of the runtime.
+type heapFigures []metrics.Sample
+
+func newHeapFigures() heapFigures {
+	return heapFigures{
+		{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/free:bytes"}, {Name: "/gc/cycles/total:gc-cycles"},
+	}
+}
+
+func (f heapFigures) read() { metrics.Read(f) }
+
+func (f heapFigures) live() uint64   { return f[0].Value.Uint64() }
+func (f heapFigures) free() uint64   { return f[1].Value.Uint64() }
+func (f heapFigures) cycles() uint64 { return f[2].Value.Uint64() }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"runtime"
 	"runtime/debug"
 	"testing"
 )
@@ -11,12 +12,18 @@ func TestGCPercent(t *testing.T) {
 		live uint64
 		want int
 	}{
-		{0, 100}, {1 << 20, 100}, {12 << 20, 100}, {24 << 20, 50}, {48 << 20, 25}, {1 << 30, 20},
+		{0, 100}, {1 << 20, 100}, {8 << 20, 100}, {16 << 20, 50}, {32 << 20, 25}, {1 << 30, 15},
 	} {
 		if got := gcPercent(tt.live); got != tt.want {
 			t.Errorf("live heap of %d bytes: got %d %%, want %d %%", tt.live, got, tt.want)
 		}
 	}
+}
+
+func TestCollectionIsSeen(t *testing.T) {
+	collected := collection()
+	runtime.GC()
+	<-collected
 }
 
 func TestTuneGCPutsBack(t *testing.T) {
