@@ -2,6 +2,7 @@ package grpcgo
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -127,7 +128,9 @@ func (s *Server) Run(ctx context.Context) error {
 		g.Stop()
 		<-stopped
 	}
-	_ = <-failed // it always ends with an error once its listener is closed
+	if err := <-failed; err != nil && !errors.Is(err, net.ErrClosed) {
+		return err
+	}
 	return nil
 }
 
