@@ -2,7 +2,6 @@ package modern
 
 import (
 	"math"
-	"slices"
 
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
 	"github.com/rollcall-registry/rollcall/internal/httpapi/result"
@@ -100,13 +99,23 @@ func (a *API) Service(key registry.ServiceKey) (*registry.View, error) {
 	}
 }
 
+// UsedCluster is a cluster with its instances, of which it has some.
+type UsedCluster struct {
+	*registry.Cluster
+	Instances []*registry.Instance
+}
+
 // UsedClusters returns the clusters of a view that have instances: the others are
 // not shown, whatever is set for them.
-func UsedClusters(view *registry.View) []*registry.Cluster {
-	var used []*registry.Cluster
+func UsedClusters(view *registry.View) []UsedCluster {
+	in := make(map[string][]*registry.Instance, len(view.Clusters))
+	for _, i := range view.Instances {
+		in[i.Cluster] = append(in[i.Cluster], i)
+	}
+	used := make([]UsedCluster, 0, len(in))
 	for _, c := range view.Clusters {
-		if slices.ContainsFunc(view.Instances, func(i *registry.Instance) bool { return i.Cluster == c.Name }) {
-			used = append(used, c)
+		if list := in[c.Name]; list != nil {
+			used = append(used, UsedCluster{c, list})
 		}
 	}
 	return used

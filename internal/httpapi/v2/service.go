@@ -43,7 +43,7 @@ func (a *API) service(x *httpapi.Exchange) {
 		if n > 0 {
 			b = append(b, ',')
 		}
-		b = appendCluster(append(registry.AppendJSONString(b, c.Name), ':'), c)
+		b = appendCluster(append(registry.AppendJSONString(b, c.Name), ':'), c.Cluster)
 	}
 	b = view.Info.Metadata.AppendJSON(append(b, `},"metadata":`...))
 	b = modern.AppendFloat(append(b, `,"protectThreshold":`...), view.Info.ProtectThreshold)

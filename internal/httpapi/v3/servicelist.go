@@ -150,13 +150,7 @@ func appendWhole(b []byte, view *registry.View) []byte {
 		}
 		b = registry.AppendJSONString(b, c.Name)
 		b = append(b, `:{"clusterName":null,"healthChecker":null,"healthyCheckPort":80,"useInstancePortForCheck":true,"metadata":null,"hosts":`...)
-		var list []*registry.Instance
-		for _, i := range view.Instances {
-			if i.Cluster == c.Name {
-				list = append(list, i)
-			}
-		}
-		b = append(modern.AppendArray(b, list, appendHost(view.Grouped)), '}')
+		b = append(modern.AppendArray(b, c.Instances, appendHost(view.Grouped)), '}')
 	}
 	b = view.Info.Metadata.AppendJSON(append(b, `},"metadata":`...))
 	return append(b, `,"protectThreshold":0.0,"selector":null,"ephemeral":null}`...)

@@ -36,7 +36,9 @@ type Server struct {
 	// Told is what the server's surroundings say and are told.
 	Told *Figures
 	HTTP *httpapi.Server
-	url  string // once it is started
+
+	routes []httpapi.Route
+	url    string // once it is started
 }
 
 // New returns a server without a listener.
@@ -53,8 +55,9 @@ func New(t testing.TB, make func(modern.Parts) API) *Server {
 		Admit: admit, Load: s.Told.load, Connections: s.Told,
 		Ready: func() error { return s.Told.Ready }, Levels: s.Told, Log: discard,
 	})
+	s.routes = api.Routes()
 	groups := append(api.Groups(), httpapi.Group{NoRoute: httpapi.NotFound, WrongMethod: httpapi.MethodNotSupported})
-	router, err := httpapi.NewRouter("/nacos", httpapi.Hooks{}, groups, api.Routes())
+	router, err := httpapi.NewRouter("/nacos", httpapi.Hooks{}, groups, s.routes)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,11 +9,11 @@ import (
 	"github.com/rollcall-registry/rollcall/internal/httpapi/modern"
 )
 
-// timestamp is the time in an error page, which is left out.
 var timestamp = regexp.MustCompile(`"timestamp":"[^"]*"`)
 
-// Wire is [httpapitest.Wire] for an API over the parts of a [Server], which prepare
-// may fill first.
+// Wire plays the requests in testdata/wire, see [httpapitest.Wire], against servers
+// that prepare gets ready. The time in an error page, and the line end after a
+// refusal of the check of names, are left out.
 func Wire(t *testing.T, update bool, make func(modern.Parts) API, prepare func(*testing.T, *Server)) {
 	t.Helper()
 	httpapitest.Wire(t, update, func(t *testing.T) func(httpapitest.WireRequest) httpapitest.WireAnswer {
