@@ -128,7 +128,7 @@ func (s *Server) Run(ctx context.Context) error {
 		g.Stop()
 		<-stopped
 	}
-	if err := <-failed; err != nil && !errors.Is(err, net.ErrClosed) {
+	if err := <-failed; err != nil && !errors.Is(err, net.ErrClosed) && !errors.Is(err, grpc.ErrServerStopped) {
 		return err
 	}
 	return nil
