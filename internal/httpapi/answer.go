@@ -8,11 +8,12 @@ import (
 
 // answer is what a handler has said so far.
 type answer struct {
-	status      int    // 0 until set: then 200
-	contentType string // "" leaves the header out
-	headers     []byte // further header lines, each with CRLF
-	body        []byte // not ours to change
-	encoding    string // Content-Encoding
+	status      int       // 0 until set: then 200
+	contentType string    // "" leaves the header out
+	headers     []byte    // further header lines, each with CRLF
+	body        []byte    // not ours to change
+	more        [2][]byte // of the body, see Exchange.JSONParts
+	encoding    string    // Content-Encoding
 	close       bool
 	framing     framing
 	begun       bool // a part of a streamed body is on its way
@@ -34,8 +35,14 @@ func (a *answer) reset() {
 
 // set replaces status, type and body; headers stay.
 func (a *answer) set(status int, contentType string, body []byte) {
-	a.status, a.contentType, a.body = status, contentType, body
+	a.status, a.contentType, a.body, a.more = status, contentType, body, [2][]byte{}
 }
+
+// parts returns the body, which is one of them or all together.
+func (a *answer) parts() [3][]byte { return [3][]byte{a.body, a.more[0], a.more[1]} }
+
+// size is the length of the body.
+func (a *answer) size() int { return len(a.body) + len(a.more[0]) + len(a.more[1]) }
 
 // closesConnection reports whether an answer of that status ends the connection,
 // as it does in the original's container: after these a client may be out of
@@ -80,7 +87,7 @@ func (x *Exchange) appendHead(dst []byte, now time.Time, keepAlive bool) []byte 
 		dst = append(dst, "Transfer-Encoding: chunked\r\n"...)
 	case a.framing == byLength && a.status != http.StatusNoContent && a.status != http.StatusNotModified:
 		dst = append(dst, "Content-Length: "...)
-		dst = strconv.AppendInt(dst, int64(len(a.body)), 10)
+		dst = strconv.AppendInt(dst, int64(a.size()), 10)
 		dst = append(dst, "\r\n"...)
 	}
 	dst = append(dst, a.headers...)

@@ -17,21 +17,47 @@ type compressor struct {
 func (x *Exchange) compress() {
 	a := &x.answer
 	least := x.conn.server.cfg.GzipMinBytes
-	if least == 0 || len(a.body) < least || a.encoding != "" || !x.acceptsGzip() {
+	if least == 0 || a.size() < least || a.encoding != "" || !x.acceptsGzip() {
 		return
 	}
 	x.SetHeader("Vary", "Accept-Encoding")
-	z := x.conn.server.compressors.Get().(*compressor)
-	defer x.conn.server.compressors.Put(z)
+	s := x.conn.server
+	work := 2 * int64(a.size()) // a buffer that grows may be twice as large as what is in it
+	if !s.answers.reserve(work) {
+		return
+	}
+	defer s.answers.free(work)
+	z := s.compressors.Get().(*compressor)
+	defer s.compressors.Put(z)
+	parts := a.parts()
+	if small := z.compress(parts[:]); small != nil && len(small) < a.size() {
+		s.answers.replace(parts, small)
+		a.body, a.more, a.encoding = small, [2][]byte{}, "gzip"
+	}
+}
+
+// keepCompressed is how large a buffer a compressor keeps, in bytes.
+const keepCompressed = 1 << 20
+
+// compress returns the gzip form of parts together, in memory of the caller's; nil
+// if that fails.
+func (z *compressor) compress(parts [][]byte) []byte {
 	z.buf.Reset()
 	z.w.Reset(&z.buf)
-	if _, err := z.w.Write(a.body); err != nil {
-		return
+	for _, p := range parts {
+		if _, err := z.w.Write(p); err != nil {
+			return nil
+		}
 	}
-	if z.w.Close() != nil || z.buf.Len() >= len(a.body) {
-		return
+	if z.w.Close() != nil {
+		return nil
 	}
-	a.body, a.encoding = bytes.Clone(z.buf.Bytes()), "gzip"
+	if z.buf.Cap() <= keepCompressed {
+		return bytes.Clone(z.buf.Bytes())
+	}
+	all := z.buf.Bytes()
+	z.buf = bytes.Buffer{}
+	return all
 }
 
 // acceptsGzip reports whether Accept-Encoding names gzip, and not with q=0.

@@ -22,6 +22,11 @@ type Config struct {
 	// MaxBodyMemory limits the memory of all bodies over 64 KiB that are being
 	// received or handled at once. A body beyond it is answered 503.
 	MaxBodyMemory int64 `config:"http.max-body-memory" unit:"bytes" help:"Memory of all large request bodies in hand at once."`
+	// MaxAnswerMemory limits the memory of all answers over 64 KiB that are being
+	// written at once (1 MiB or more); what several of them share counts once. An
+	// answer beyond it becomes a 503. An answer that is written as it is made does
+	// not count: it takes 64 KiB.
+	MaxAnswerMemory int64 `config:"http.max-answer-memory" unit:"bytes" help:"Memory of all large answers being written at once."`
 
 	// HeaderTimeout is how long a request head may take from its first byte, and
 	// a PROXY header or TLS handshake before it. It is answered 408.
@@ -67,19 +72,20 @@ type Config struct {
 // DefaultConfig returns the settings of a server without flags.
 func DefaultConfig() Config {
 	return Config{
-		ContextPath:    "/nacos",
-		MaxHeaderBytes: 64 << 10,
-		MaxBodyBytes:   8 << 20,
-		MaxBodyMemory:  256 << 20,
-		HeaderTimeout:  10 * time.Second,
-		BodyTimeout:    30 * time.Second,
-		WriteTimeout:   30 * time.Second,
-		IdleTimeout:    90 * time.Second,
-		DrainTimeout:   15 * time.Second,
-		MaxConns:       20_000,
-		MaxConnsPerIP:  10_000,
-		GzipMinBytes:   64 << 10,
-		CORS:           true,
+		ContextPath:     "/nacos",
+		MaxHeaderBytes:  64 << 10,
+		MaxBodyBytes:    8 << 20,
+		MaxBodyMemory:   256 << 20,
+		MaxAnswerMemory: 256 << 20,
+		HeaderTimeout:   10 * time.Second,
+		BodyTimeout:     30 * time.Second,
+		WriteTimeout:    30 * time.Second,
+		IdleTimeout:     90 * time.Second,
+		DrainTimeout:    15 * time.Second,
+		MaxConns:        20_000,
+		MaxConnsPerIP:   10_000,
+		GzipMinBytes:    64 << 10,
+		CORS:            true,
 	}
 }
 
@@ -96,6 +102,7 @@ func (c Config) Validate() error {
 	check(c.MaxHeaderBytes >= 1<<10 && c.MaxHeaderBytes <= 1<<20, "max-header", c.MaxHeaderBytes, "1KiB to 1MiB")
 	check(c.MaxBodyBytes >= 1<<10 && c.MaxBodyBytes <= 1<<30, "max-body", c.MaxBodyBytes, "1KiB to 1GiB")
 	check(c.MaxBodyMemory >= int64(c.MaxBodyBytes), "max-body-memory", c.MaxBodyMemory, "at least http.max-body")
+	check(c.MaxAnswerMemory >= 1<<20, "max-answer-memory", c.MaxAnswerMemory, "1MiB or more")
 	for _, timeout := range []struct {
 		key   string
 		value time.Duration

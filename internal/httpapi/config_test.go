@@ -19,20 +19,21 @@ func TestConfigValidate(t *testing.T) {
 		t.Errorf("no context path: %v", err)
 	}
 	bad := httpapi.Config{
-		ContextPath:    "nacos/",
-		MaxConns:       -1,
-		MaxConnsPerIP:  -1,
-		GzipMinBytes:   -1,
-		MaxBodyMemory:  -1,
-		ProxyProtocol:  true,
-		TrustedProxies: []netip.Prefix{},
+		ContextPath:     "nacos/",
+		MaxConns:        -1,
+		MaxConnsPerIP:   -1,
+		GzipMinBytes:    -1,
+		MaxBodyMemory:   -1,
+		MaxAnswerMemory: -1,
+		ProxyProtocol:   true,
+		TrustedProxies:  []netip.Prefix{},
 	}
 	err := bad.Validate()
 	if err == nil {
 		t.Fatal("a config full of faults is valid")
 	}
 	for _, key := range []string{
-		"context-path", "max-header", "max-body", "max-body-memory", "header-timeout", "body-timeout", "write-timeout", "idle-timeout",
+		"context-path", "max-header", "max-body", "max-body-memory", "max-answer-memory", "header-timeout", "body-timeout", "write-timeout", "idle-timeout",
 		"drain-timeout", "max-connections", "max-connections-per-address", "gzip-min", "proxy-protocol",
 	} {
 		if !strings.Contains("\n"+err.Error(), "\nhttp."+key+": ") {

@@ -44,7 +44,14 @@ func (x *Exchange) textType() string {
 // written; x.Scratch and cached bytes that never change are such.
 func (x *Exchange) JSON(status int, body []byte) { x.answer.set(status, typeJSON, body) }
 
-// Body answers any body, under the condition of JSON. contentType may be empty.
+// JSONParts answers JSON that consists of three parts, each under the condition of
+// JSON. A large one may be shared with other answers: it is not copied.
+func (x *Exchange) JSONParts(status int, begin, middle, end []byte) {
+	x.answer.set(status, typeJSON, begin)
+	x.answer.more = [2][]byte{middle, end}
+}
+
+// Answer answers any body, under the condition of JSON. contentType may be empty.
 func (x *Exchange) Answer(status int, contentType string, body []byte) {
 	x.answer.set(status, contentType, body)
 }

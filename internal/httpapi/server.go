@@ -27,6 +27,7 @@ type Server struct {
 	date      atomic.Pointer[dateLine]
 	panics    atomic.Uint64 // numbers the panics of handlers
 	largeBody atomic.Int64  // memory of bodies over keepBytes, in bytes
+	answers   answerMemory
 
 	// Memory of connections that have a request in hand.
 	exchanges    sync.Pool // *Exchange
@@ -46,6 +47,7 @@ func New(cfg Config, router *Router, log *slog.Logger) (*Server, error) {
 	}
 	s := &Server{cfg: cfg, router: router, log: log.With("component", "httpapi")}
 	s.admission.init(cfg.MaxConns, cfg.MaxConnsPerIP)
+	s.answers.init(cfg.MaxAnswerMemory)
 	s.exchanges.New = func() any { return newExchange() }
 	s.readers.New = func() any { return bufio.NewReaderSize(nil, readerBytes) }
 	s.largeReaders.New = func() any { return bufio.NewReaderSize(nil, cfg.MaxHeaderBytes+readerBytes) }

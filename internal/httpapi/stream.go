@@ -69,7 +69,7 @@ func (s *answerStream) flush() error {
 		s.x.out = append(s.x.out, "\r\n"...)
 		s.tail = "\r\n"
 	}
-	err := c.write(s.x.out, s.buf)
+	err := c.writeParts(s.x.out, s.buf)
 	s.x.out, s.buf = s.x.out[:0], s.buf[:0]
 	if first {
 		c.runAfter() // of answers that were due before
@@ -99,7 +99,7 @@ func (s *answerStream) end() error {
 		}
 	}
 	if a.framing == byChunks {
-		return s.x.conn.write([]byte(s.tail+"0\r\n\r\n"), nil)
+		return s.x.conn.write([]byte(s.tail + "0\r\n\r\n"))
 	}
 	return nil
 }

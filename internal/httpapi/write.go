@@ -12,13 +12,16 @@ func (c *conn) finish() (goOn bool) {
 	if x.answer.status == 0 {
 		x.answer.status = 200
 	}
+	if !x.answer.begun {
+		c.holdAnswer()
+	}
 	c.now = time.Now()
 	c.observe(x.route, c.now.Sub(c.received))
 	if x.answer.begun {
 		return !x.answer.cut && c.goesOn()
 	}
+	defer c.releaseAnswer()
 	goOn = c.goesOn()
-	x.compress()
 	return c.render(goOn) == nil && goOn
 }
 
@@ -46,17 +49,17 @@ const (
 func (c *conn) render(keepAlive bool) error {
 	x := c.x
 	x.out = x.appendHead(x.out, c.now, keepAlive)
-	body := x.answer.body
-	if !x.hasBody() {
-		body = nil
-	}
-	if len(body) > copyBytes {
-		err := c.write(x.out, body)
+	a := &x.answer
+	switch {
+	case !x.hasBody():
+	case a.size() > copyBytes:
+		err := c.writeParts(x.out, a.body, a.more[0], a.more[1])
 		x.out = x.out[:0]
 		c.runAfter()
 		return err
+	default:
+		x.out = append(append(append(x.out, a.body...), a.more[0]...), a.more[1]...)
 	}
-	x.out = append(x.out, body...)
 	if len(x.out) > batchBytes {
 		return c.flush()
 	}
@@ -88,7 +91,7 @@ func (c *conn) flush() error {
 	if c.x == nil || len(c.x.out) == 0 && len(c.x.after) == 0 {
 		return nil
 	}
-	err := c.write(c.x.out, nil)
+	err := c.write(c.x.out)
 	c.x.out = c.x.out[:0]
 	c.runAfter()
 	return err
@@ -102,19 +105,32 @@ func (c *conn) runAfter() {
 	c.x.after = c.x.after[:0]
 }
 
-// write writes head, and then body if it is not empty, within the write timeout.
-func (c *conn) write(head, body []byte) error {
-	if timeout := c.server.cfg.WriteTimeout; c.armedWrite.Before(c.now.Add(timeout / 2)) {
-		c.armedWrite = c.now.Add(timeout)
-		if err := c.nc.SetWriteDeadline(c.armedWrite); err != nil {
-			return err
-		}
-	}
-	if len(body) == 0 {
-		_, err := c.nc.Write(head)
+// write writes b within the write timeout.
+func (c *conn) write(b []byte) error {
+	if err := c.armForWrite(); err != nil {
 		return err
 	}
-	buffers := net.Buffers{head, body}
+	_, err := c.nc.Write(b)
+	return err
+}
+
+// writeParts writes parts one after the other, from where they are, within the
+// write timeout.
+func (c *conn) writeParts(parts ...[]byte) error {
+	if err := c.armForWrite(); err != nil {
+		return err
+	}
+	buffers := net.Buffers(parts)
 	_, err := buffers.WriteTo(c.nc)
 	return err
+}
+
+// armForWrite sets the deadline of a write, unless the one that is set will do.
+func (c *conn) armForWrite() error {
+	timeout := c.server.cfg.WriteTimeout
+	if !c.armedWrite.Before(c.now.Add(timeout / 2)) {
+		return nil
+	}
+	c.armedWrite = c.now.Add(timeout)
+	return c.nc.SetWriteDeadline(c.armedWrite)
 }

@@ -3,7 +3,6 @@ package v1
 import (
 	"log/slog"
 	"slices"
-	"sync"
 
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
 	"github.com/rollcall-registry/rollcall/internal/httpapi/lookup"
@@ -78,17 +77,14 @@ type API struct {
 	ready   func() error
 	levels  LogLevels
 	log     *slog.Logger
-	large   sync.Pool // of *largeMemory
 }
 
 // New returns an API over p.
 func New(p Parts) *API {
-	a := &API{
+	return &API{
 		core: p.Core, encoder: p.Encoder, admit: p.Admit, pushes: p.Pushes, probes: p.Probes, machine: p.Machine,
 		members: p.Members, ready: p.Ready, levels: p.Levels, log: p.Log.With("component", "http-v1"),
 	}
-	a.large.New = newLargeMemory(&a.large)
-	return a
 }
 
 // Routes returns the routes of the API, without the context path.

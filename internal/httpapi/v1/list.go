@@ -1,9 +1,6 @@
 package v1
 
 import (
-	"slices"
-	"sync"
-
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
 	"github.com/rollcall-registry/rollcall/internal/httpapi/lookup"
 	"github.com/rollcall-registry/rollcall/internal/registry"
@@ -53,33 +50,13 @@ func (a *API) answer(x *httpapi.Exchange, view *registry.View, q *lookup.Query, 
 	switch {
 	case q.IsCheck && l.hosts.array != nil: // recorded: list-ischeck
 		x.JSON(200, []byte("{}"))
-	case l.size() > largeAnswer:
-		memory := a.large.Get().(*largeMemory)
-		memory.bytes = l.append(slices.Grow(memory.bytes[:0], l.size()))
-		x.JSON(200, memory.bytes)
-		x.AfterWrite(memory.release)
+	case l.hosts.array != nil: // those who read the same hosts share them
+		x.Scratch = append(x.Scratch[:0], beforeHosts...)
+		x.Scratch = l.appendBehindHosts(x.Scratch)
+		x.JSONParts(200, x.Scratch[:len(beforeHosts)], l.hosts.array, x.Scratch[len(beforeHosts):])
 	default:
 		x.Scratch = l.append(x.Scratch[:0])
 		x.JSON(200, x.Scratch)
-	}
-}
-
-// largeAnswer is from which size on an answer is built in memory of the API's
-// pool, in bytes: an exchange gives larger memory up after each request.
-const largeAnswer = 60 << 10
-
-// largeMemory is memory for one large answer.
-type largeMemory struct {
-	bytes   []byte
-	release func() // puts it back
-}
-
-// newLargeMemory returns a maker of memory that goes back into pool.
-func newLargeMemory(pool *sync.Pool) func() any {
-	return func() any {
-		m := new(largeMemory)
-		m.release = func() { pool.Put(m) }
-		return m
 	}
 }
 

@@ -17,18 +17,26 @@ type listing struct {
 	env         string
 }
 
+// beforeHosts is what a list begins with, if there are candidates.
+const beforeHosts = `{"hosts":`
+
 // append appends the listing as JSON. A service without any candidate has its
 // empty hosts in another place (shape B of 1.x).
 func (l *listing) append(b []byte) []byte {
 	if l.hosts.array != nil {
-		b = append(b, `{"hosts":`...)
-		b = append(b, l.hosts.array...)
-		b = l.appendSettings(append(b, ','))
-		b = append(b, `,"metadata":`...)
-	} else {
-		b = l.appendSettings(append(b, '{'))
-		b = append(b, `,"hosts":[],"metadata":`...)
+		b = append(b, beforeHosts...)
+		return l.appendBehindHosts(append(b, l.hosts.array...))
 	}
+	b = l.appendSettings(append(b, '{'))
+	b = append(b, `,"hosts":[],"metadata":`...)
+	b = l.view.Info.Metadata.AppendJSON(b)
+	return append(b, '}')
+}
+
+// appendBehindHosts appends what follows the hosts of candidates.
+func (l *listing) appendBehindHosts(b []byte) []byte {
+	b = l.appendSettings(append(b, ','))
+	b = append(b, `,"metadata":`...)
 	b = l.view.Info.Metadata.AppendJSON(b)
 	return append(b, '}')
 }
