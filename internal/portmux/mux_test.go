@@ -104,8 +104,13 @@ const http2Start = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 func TestProtocolsAreTold(t *testing.T) {
 	address, arrivals := start(t, nil)
 	for _, tt := range []struct{ said, backend string }{
-		{"GET / HTTP/1.1\r\nend", "HTTP"}, {"POST / HTTP/1.1\r\nend", "HTTP"}, {"PUT / HTTP/1.1\r\nend", "HTTP"},
-		{"PRI / HTTP/1.1\r\nend", "HTTP"}, {"PRI * HTTP/1.1\r\nend", "HTTP"}, {"xend", "HTTP"}, {"\x00end", "HTTP"},
+		{"GET / HTTP/1.1\r\nend", "HTTP"},
+		{"POST / HTTP/1.1\r\nend", "HTTP"},
+		{"PUT / HTTP/1.1\r\nend", "HTTP"},
+		{"PRI / HTTP/1.1\r\nend", "HTTP"},
+		{"PRI * HTTP/1.1\r\nend", "HTTP"},
+		{"xend", "HTTP"},
+		{"\x00end", "HTTP"},
 		{http2Start + "end", "GRPC"},
 	} {
 		for _, piecemeal := range []bool{false, true} {
@@ -208,7 +213,8 @@ func TestProxyHeader(t *testing.T) {
 	trust := func(c *Config, _ *Backends) { c.Proxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} }
 	address, arrivals := start(t, trust)
 	for _, tt := range []struct{ said, backend, data string }{
-		{v1 + "GET / HTTP/1.1\r\nend", "HTTP", "GET / HTTP/1.1\r\nend"}, {v2 + "GET end", "HTTP", "GET end"},
+		{v1 + "GET / HTTP/1.1\r\nend", "HTTP", "GET / HTTP/1.1\r\nend"},
+		{v2 + "GET end", "HTTP", "GET end"},
 		{v1 + http2Start + "end", "GRPC", http2Start + "end"},
 	} {
 		send(t, dial(t, address), tt.said)

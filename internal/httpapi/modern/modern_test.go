@@ -13,8 +13,16 @@ import (
 func TestPageOf(t *testing.T) {
 	const most = math.MaxInt32
 	for _, tt := range []struct{ number, size, length, from, to int }{
-		{1, 10, 25, 0, 10}, {3, 10, 25, 20, 25}, {4, 10, 25, 25, 25}, {0, 10, 25, 0, 10}, {-7, 10, 25, 0, 10},
-		{1, 0, 25, 0, 0}, {2, -1, 25, 0, 0}, {1, 10, 0, 0, 0}, {most, most, 25, 25, 25}, {1, most, 25, 0, 25},
+		{1, 10, 25, 0, 10},
+		{3, 10, 25, 20, 25},
+		{4, 10, 25, 25, 25},
+		{0, 10, 25, 0, 10},
+		{-7, 10, 25, 0, 10},
+		{1, 0, 25, 0, 0},
+		{2, -1, 25, 0, 0},
+		{1, 10, 0, 0, 0},
+		{most, most, 25, 25, 25},
+		{1, most, 25, 0, 25},
 		{math.MinInt32, math.MinInt32, 25, 0, 0},
 	} {
 		if from, to := PageOf(tt.number, tt.size, tt.length); from != tt.from || to != tt.to {
