@@ -84,6 +84,9 @@ func (c *conn) readHead() *requestFault {
 		if scan.odd {
 			return refused(400, "a header line is malformed")
 		}
+		if scan.hosts > 1 {
+			return refused(400, "there are two Host headers")
+		}
 		if complete {
 			return c.parseHead()
 		}
@@ -104,6 +107,7 @@ const maxHeaderLines = 1000
 type headScan struct {
 	next  int  // where the first line that is not complete begins
 	count int  // lines so far
+	hosts int  // Host headers so far; two are refused (RFC 9112, 3.2)
 	odd   bool // a line that some proxies read in another way than we do
 }
 
@@ -127,13 +131,17 @@ func (s *headScan) lines(head []byte) (complete bool) {
 			return true
 		case s.count > 1: // the first is the request line
 			s.odd = s.odd || blankByte(line[0]) || colon > 0 && blankByte(line[colon-1])
+			if colon == len("Host") && bytes.EqualFold(line[:colon], []byte("Host")) {
+				s.hosts++
+			}
 		}
 	}
 }
 
 func blankByte(c byte) bool { return c == ' ' || c == '\t' }
 
-// skipEmptyLines drops line ends before a request line, as RFC 9112 2.2 asks.
+// skipEmptyLines drops line ends before a request line, as RFC 9112 2.2 asks. What
+// cannot begin one, such as a TLS handshake, is refused without a wait for more.
 func (c *conn) skipEmptyLines() *requestFault {
 	for range 8 {
 		b, err := c.reader.Peek(1)
@@ -143,7 +151,11 @@ func (c *conn) skipEmptyLines() *requestFault {
 			}
 			return readFault(err)
 		}
-		if b[0] != '\r' && b[0] != '\n' {
+		switch first := b[0]; {
+		case first == '\r' || first == '\n':
+		case first <= ' ' || first >= 0x7f:
+			return refused(400, "this does not begin like a request of HTTP/1.1; is it TLS on a plain port?")
+		default:
 			return nil
 		}
 		_, _ = c.reader.Discard(1)

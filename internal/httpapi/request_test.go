@@ -17,6 +17,32 @@ import (
 	"github.com/rollcall-registry/rollcall/internal/httpapi/httpapitest"
 )
 
+// A request is for one host, and what cannot begin a request is refused at once.
+func TestRefusedAtOnce(t *testing.T) {
+	address := start(t, httpapi.DefaultConfig(), route("GET", "/ok", ok))
+	for name, sent := range map[string]string{
+		"two hosts":           request("GET", "/ok", "Host: other"),
+		"two hosts, alike":    request("GET", "/ok", "hOST: h"),
+		"an empty host more":  request("GET", "/ok", "Host:"),
+		"TLS":                 "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+		"NULs":                "\x00\x00\x00\x00",
+		"UTF-8":               "\xc3\xa4",
+		"a blank":             " GET /ok HTTP/1.1",
+		"a line end, a blank": "\r\n ",
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := dial(t, address)
+			if got := c.ask(sent); got.StatusCode != 400 || !got.Close {
+				t.Errorf("got %d %q", got.StatusCode, got.body)
+			}
+			c.closed()
+		})
+	}
+	if got := dial(t, address).ask(request("GET", "/ok", "Hosts: a", "X-Host: b")); got.StatusCode != 200 {
+		t.Errorf("other headers: %d %q", got.StatusCode, got.body)
+	}
+}
+
 func TestParametersOfEveryPlace(t *testing.T) {
 	routes := []httpapi.Route{{
 		Methods: []string{"GET", "POST", "PUT", "PATCH", "DELETE"}, Path: "/echo", Handler: echo,
