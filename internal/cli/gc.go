@@ -20,13 +20,13 @@ const (
 )
 
 // What a burst of load leaves behind goes back to the system once it is over: when
-// the free memory of the heap is more than gcIdle, and no collection was needed
-// within gcQuiet. The runtime itself keeps the heap at the size of its last goal.
-// Giving back costs a collection, so it is not done again before gcRest.
+// the heap has more than gcSpare to give, and no collection was needed within
+// gcQuiet. The runtime itself keeps the heap at the size of its last goal. Giving
+// back costs a collection, so it is not done again before gcRest.
 const (
-	gcIdle  = 4 << 20
+	gcSpare = 4 << 20
 	gcQuiet = 2 * time.Second
-	gcRest  = 30 * time.Second
+	gcRest  = 10 * time.Second
 )
 
 // gcPercent returns the percentage for a live heap of so many bytes.
@@ -60,7 +60,7 @@ func tuneGC(ctx context.Context) {
 			collected = collection()
 		case now := <-ticker.C:
 			heap.read()
-			if heap.cycles() == cycles && heap.free() > gcIdle && now.Sub(released) >= gcRest {
+			if heap.cycles() == cycles && heap.spare() > gcSpare && now.Sub(released) >= gcRest {
 				debug.FreeOSMemory()
 				released = now
 			}
@@ -82,12 +82,22 @@ type heapFigures []metrics.Sample
 
 func newHeapFigures() heapFigures {
 	return heapFigures{
-		{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/free:bytes"}, {Name: "/gc/cycles/total:gc-cycles"},
+		{Name: "/gc/heap/live:bytes"}, {Name: "/gc/cycles/total:gc-cycles"},
+		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/free:bytes"},
 	}
 }
 
 func (f heapFigures) read() { metrics.Read(f) }
 
-func (f heapFigures) live() uint64   { return f[0].Value.Uint64() }
-func (f heapFigures) free() uint64   { return f[1].Value.Uint64() }
-func (f heapFigures) cycles() uint64 { return f[2].Value.Uint64() }
+// live returns the bytes that the latest collection left.
+func (f heapFigures) live() uint64 { return f[0].Value.Uint64() }
+
+// cycles returns the number of collections so far.
+func (f heapFigures) cycles() uint64 { return f[1].Value.Uint64() }
+
+// spare returns the bytes that could go back to the system: what is free, and what
+// was allocated since the latest collection, as far as that is garbage.
+func (f heapFigures) spare() uint64 {
+	objects, free := f[2].Value.Uint64(), f[3].Value.Uint64()
+	return free + objects - min(objects, f.live())
+}
