@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/rollcall-registry/rollcall/internal/httpapi"
+)
+
+// The stacks of the servers that do nothing.
+const (
+	stackOurs = "httpapi"
+	stackFast = "fasthttp"
+)
+
+// serveNothing answers every request with the bytes of a file until ctx ends. It
+// prints the line that a server prints when it is ready.
+func serveNothing(ctx context.Context, stack, bodyFile string) error {
+	body, err := os.ReadFile(bodyFile)
+	if err != nil {
+		return err
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "ready http=%s\n", ln.Addr())
+	switch stack {
+	case stackOurs:
+		return serveOurs(ctx, ln, body)
+	case stackFast:
+		return serveFast(ln, body)
+	default:
+		return fmt.Errorf("unknown stack %q", stack)
+	}
+}
+
+// serveOurs serves with our own package: its limits, router and headers, without
+// parameters, metrics and whatever a handler does.
+func serveOurs(ctx context.Context, ln net.Listener, body []byte) error {
+	nothing := func(x *httpapi.Exchange) { x.JSON(200, body) }
+	var routes []httpapi.Route
+	for path, methods := range map[string][]string{
+		"/v1/ns/instance":      {"POST", "DELETE"},
+		"/v1/ns/instance/beat": {"PUT"},
+		"/v1/ns/instance/list": {"GET"},
+	} {
+		routes = append(routes, httpapi.Route{
+			Methods: methods, Path: path, Resource: httpapi.Naming, Action: httpapi.Write, Handler: nothing,
+		})
+	}
+	router, err := httpapi.NewRouter("/nacos", httpapi.Hooks{},
+		[]httpapi.Group{{NoRoute: httpapi.NotFound, WrongMethod: httpapi.MethodNotSupported}}, routes)
+	if err != nil {
+		return err
+	}
+	server, err := httpapi.New(httpapi.DefaultConfig(), router, slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	if err != nil {
+		return err
+	}
+	return server.Serve(ctx, ln)
+}
+
+// serveFast serves with fasthttp's own server, its settings as they come. It ends
+// with its process.
+func serveFast(ln net.Listener, body []byte) error {
+	server := &fasthttp.Server{Handler: func(ctx *fasthttp.RequestCtx) {
+		ctx.SetContentType("application/json")
+		ctx.SetBody(body)
+	}}
+	return server.Serve(ln)
+}

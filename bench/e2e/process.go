@@ -1,0 +1,172 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// process is a server that runs as a child.
+type process struct {
+	name    string
+	cmd     *exec.Cmd
+	address string
+	log     chan struct{} // closed when the child's standard error has ended
+}
+
+// startTimeout is how long a server may take until it is ready.
+const startTimeout = 60 * time.Second
+
+// startServer starts the binary that is measured on a data directory.
+func (b *bench) startServer(ctx context.Context, dataDir string, args ...string) (*process, error) {
+	return b.start(ctx, "rollcall", b.serverCPU, b.server, append([]string{
+		"serve", "--listen", "127.0.0.1:0", "--udp-host", "127.0.0.1", "--data-dir", dataDir, "--log-level", "error",
+	}, args...)...)
+}
+
+// newServer starts the binary on a data directory of its own.
+func (b *bench) newServer(ctx context.Context, args ...string) (*process, error) {
+	dir, err := os.MkdirTemp(b.dir, "data-")
+	if err != nil {
+		return nil, err
+	}
+	return b.startServer(ctx, dir, args...)
+}
+
+// startNothing starts a server that answers everything with body.
+func (b *bench) startNothing(ctx context.Context, name, stack string, body []byte) (*process, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(b.dir, "body-"+strconv.Itoa(len(body)))
+	if err := os.WriteFile(file, body, 0o600); err != nil {
+		return nil, err
+	}
+	return b.start(ctx, name, b.serverCPU, self, "-role", "nothing", "-stack", stack, "-body", file)
+}
+
+// start starts a program on a core, if cpu names one, and returns when it says
+// that it is ready. The child is killed when ctx ends.
+func (b *bench) start(ctx context.Context, name, cpu, program string, args ...string) (*process, error) {
+	if _, err := exec.LookPath("taskset"); cpu != "" && err == nil {
+		args = append([]string{"-c", cpu, program}, args...)
+		program = "taskset"
+	} else if os.Getenv(pinned) != "" {
+		// Children inherit our core: give them all of them.
+		args = append([]string{"-c", "0-1023", program}, args...)
+		program = "taskset"
+	}
+	cmd := exec.CommandContext(ctx, program, args...)
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	p := &process{name: name, cmd: cmd, log: make(chan struct{})}
+	timer := time.AfterFunc(startTimeout, func() { _ = cmd.Process.Kill() })
+	defer timer.Stop()
+	lines := bufio.NewReader(stderr)
+	if p.address, err = readyAddress(lines); err != nil {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	go func() {
+		defer close(p.log)
+		_, _ = io.Copy(os.Stderr, lines)
+	}()
+	return p, nil
+}
+
+// readyAddress reads the log of a server up to its ready line, and returns the
+// first address that this names.
+func readyAddress(lines *bufio.Reader) (string, error) {
+	for {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			return "", fmt.Errorf("it ended before it was ready: %q", line)
+		}
+		if _, rest, ok := strings.Cut(line, "http="); ok && strings.HasPrefix(line, "ready") {
+			address, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
+			address, _, _ = strings.Cut(address, ",")
+			return address, nil
+		}
+	}
+}
+
+// stop ends the server with a signal and waits for it.
+func (p *process) stop(signal syscall.Signal) error {
+	if err := p.cmd.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	<-p.log
+	err := p.cmd.Wait()
+	var exit *exec.ExitError
+	if signal == syscall.SIGKILL && errors.As(err, &exit) {
+		return nil
+	}
+	return err
+}
+
+// end kills the server, for defer.
+func (p *process) end() { _ = p.stop(syscall.SIGKILL) }
+
+// cpu returns the processor time that the server has used. Threads of a Go
+// program do not end, so their sum never falls.
+func (p *process) cpu() (time.Duration, error) {
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", p.cmd.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	var sum time.Duration
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return 0, err
+		}
+		used, _, _ := strings.Cut(string(text), " ")
+		n, err := strconv.ParseInt(used, 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", file, err)
+		}
+		sum += time.Duration(n)
+	}
+	return sum, nil
+}
+
+// memory is what of a process is in memory, in bytes: all of it, and without what
+// is pages of files, such as its program.
+type memory struct{ resident, anonymous int64 }
+
+func (p *process) memory() (memory, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		return memory{}, err
+	}
+	var m memory
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(line, ":")
+		into := map[string]*int64{"VmRSS": &m.resident, "RssAnon": &m.anonymous}[name]
+		if into == nil {
+			continue
+		}
+		kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
+		if err != nil {
+			return memory{}, fmt.Errorf("%s of process %d: %w", name, p.cmd.Process.Pid, err)
+		}
+		*into = kib << 10
+	}
+	return m, nil
+}
