@@ -189,7 +189,7 @@ func (s *Server) assembleHTTP(p *parts, a apis) error {
 	hooks := httpapi.Hooks{Observe: func(route *httpapi.Route, status int, took time.Duration) {
 		p.metrics.Request(route.Path, status, took)
 	}}
-	groups := slices.Concat(a.v1.Groups(), a.v2.Groups(), a.v3.Groups())
+	groups := slices.Concat(a.v1.Groups(), a.v2.Groups(), a.v3.Groups(), a.ops.Groups())
 	router, err := httpapi.NewRouter(s.cfg.HTTP.ContextPath, hooks, groups, a.v1.Routes(), a.legacy.Routes(),
 		a.v2.Routes(), a.v3.Routes(), a.ops.Routes(), a.foreign.Routes())
 	if err != nil {

@@ -29,6 +29,7 @@ type Exchange struct {
 	route     *Route
 	endpoint  *endpoint // nil: nothing has that path
 	pathFault fault
+	cors      bool // pages of other origins may read the answer
 	head      fasthttp.RequestHeader
 	method    method
 
@@ -67,7 +68,7 @@ func (x *Exchange) reset() {
 	}
 	x.route, x.endpoint, x.pathFault = nil, nil, faultNone
 	x.stream = nil
-	x.path, x.query, x.inner, x.inContext = "", "", "", false
+	x.path, x.query, x.inner, x.inContext, x.cors = "", "", "", false, false
 	clear(x.vars)
 	x.vars = x.vars[:0]
 	x.params.reset()

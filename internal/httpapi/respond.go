@@ -152,11 +152,8 @@ func (x *Exchange) Page(status int, message string) {
 }
 
 // allowOrigin adds the CORS headers of an answer to a request of another origin:
-// every origin may read every answer (reference http-api-v1 1.1).
+// every origin may read every answer of Nacos's APIs (reference http-api-v1 1.1).
 func (x *Exchange) allowOrigin() {
-	if !x.conn.server.cfg.CORS {
-		return
-	}
 	if origin := x.head.Peek("Origin"); len(origin) > 0 {
 		x.SetHeader("Access-Control-Allow-Origin", alias(origin))
 		x.SetHeader("Access-Control-Allow-Credentials", "true")
@@ -176,7 +173,7 @@ const corsMaxAge = "18000"
 // answerOptions answers an OPTIONS request to a known path.
 func (x *Exchange) answerOptions(e *endpoint) {
 	x.Empty(200)
-	if x.preflight() && x.conn.server.cfg.CORS {
+	if x.preflight() && x.cors {
 		x.SetHeader("Access-Control-Allow-Methods", x.Header("Access-Control-Request-Method"))
 		if wanted := x.Header("Access-Control-Request-Headers"); wanted != "" {
 			x.SetHeader("Access-Control-Allow-Headers", wanted)

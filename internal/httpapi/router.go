@@ -68,6 +68,9 @@ type Group struct {
 	// route names the method. Without it HEAD runs the GET handler and OPTIONS
 	// lists the methods.
 	Strict bool
+	// Private leaves out the headers by which web pages of other origins may read
+	// answers, whatever Config.CORS says.
+	Private bool
 }
 
 // Hooks are called around every handler. A nil hook is left out.
@@ -231,7 +234,9 @@ func (r *Router) serve(x *Exchange) {
 	if group.Gate != nil && group.Gate(x) {
 		return
 	}
-	x.allowOrigin()
+	if x.cors = x.conn.server.cfg.CORS && !group.Private; x.cors {
+		x.allowOrigin()
+	}
 	if !group.Strict && e != nil && x.method == methodOptions && x.route == &group.wrongMethod {
 		x.answerOptions(e)
 		return

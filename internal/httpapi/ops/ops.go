@@ -73,21 +73,55 @@ const (
 // maxBackup is the largest backup that is taken back, in bytes.
 const maxBackup = 1 << 30
 
-// Routes lists the paths of the API.
+// base is below which the paths of the API are.
+const base = "/rollcall/v1"
+
+// Groups returns the manners of the API: unlike Nacos's, no web page of another
+// origin may read it.
+func (a *API) Groups() []httpapi.Group {
+	return []httpapi.Group{{
+		Prefix: base, Private: true, NoRoute: httpapi.NotFound, WrongMethod: httpapi.MethodNotSupported,
+	}}
+}
+
+// Routes lists the paths of the API. Those that write, and those that hand out all
+// there is, are refused to pages of other sites: a browser sends some requests of
+// any page, whether or not that may read the answer.
 func (a *API) Routes() []httpapi.Route {
+	routes := a.routes()
+	for i := range routes {
+		if r := &routes[i]; r.Action == httpapi.Write || r.Resource == resourceBackup {
+			r.Handler = sameSite(r.Handler)
+		}
+	}
+	return routes
+}
+
+// sameSite refuses requests of pages of other sites.
+func sameSite(h httpapi.Handler) httpapi.Handler {
+	return func(x *httpapi.Exchange) {
+		if x.FromOtherSite() {
+			refuse(x, 403, "a web page of another site may not ask for this")
+			return
+		}
+		h(x)
+	}
+}
+
+func (a *API) routes() []httpapi.Route {
 	get := func(path string, resource httpapi.Resource, h httpapi.Handler) httpapi.Route {
 		return httpapi.Route{Methods: []string{"GET"}, Path: path, Resource: resource, Action: httpapi.Read, Handler: h}
 	}
 	return []httpapi.Route{
-		get("/rollcall/v1/services", httpapi.Naming, a.services),
-		get("/rollcall/v1/instances", httpapi.Naming, a.instances),
-		get("/rollcall/v1/history", resourceHistory, a.history),
-		get("/rollcall/v1/pushes", resourceHistory, a.pushes),
-		get("/rollcall/v1/explain", resourceHistory, a.explain),
-		get("/rollcall/v1/backup", resourceBackup, a.backup),
-		get("/rollcall/v1/export", resourceBackup, a.export),
+		get(base+"/services", httpapi.Naming, a.services),
+		get(base+"/instances", httpapi.Naming, a.instances),
+		get(base+"/history", resourceHistory, a.history),
+		get(base+"/pushes", resourceHistory, a.pushes),
+		get(base+"/explain", resourceHistory, a.explain),
+		get(base+"/backup", resourceBackup, a.backup),
+		get(base+"/export", resourceBackup, a.export),
 		{
-			Methods: []string{"POST"}, Path: "/rollcall/v1/restore", Resource: resourceBackup, Action: httpapi.Write,
+			Methods: []string{"POST"}, Path: base + "/restore", Resource: resourceBackup, Action: httpapi.Write,
 			Handler: a.restore, MaxBodyBytes: maxBackup,
 		},
 		get("/livez", httpapi.Open, a.livez),
