@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"bytes"
 	"fmt"
 	"runtime"
 	"strconv"
@@ -218,6 +219,38 @@ func BenchmarkExpire(b *testing.B) {
 			s.Expire(now)
 		}
 	}
+}
+
+// BenchmarkSnapshot writes and reads 10,000 persistent instances.
+func BenchmarkSnapshot(b *testing.B) {
+	s := NewStore(DefaultConfig(), discard{})
+	for n := range 10_000 {
+		c := registration(n/10, n%10)
+		c.Owner.Kind = OwnerDurable
+		_, _ = s.Apply(&c)
+	}
+	var text bytes.Buffer
+	write := func(b *testing.B) {
+		text.Reset()
+		if err := s.Durable()(&text); err != nil {
+			b.Fatal(err)
+		}
+	}
+	write(b)
+	b.Run("write", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			write(b)
+		}
+	})
+	b.Run("read", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := ReadSnapshot(bytes.NewReader(text.Bytes())); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 }
 
 // BenchmarkMemory reports the live heap of an instance: 100,000 of them, 10 a

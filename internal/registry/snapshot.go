@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"maps"
 	"slices"
@@ -52,51 +53,102 @@ type overrideEntry struct {
 // it writes is the state at the time of the call. The form is one JSON object a
 // line in a stable order, so that it serves as an export too.
 func (s *Store) Durable() func(io.Writer) error {
-	var services, entries []entry
+	var services []entry
+	var held registrations
 	s.eachService(func(svc *service) {
-		keep := svc.kept
+		held.begin(svc)
 		for _, r := range svc.records {
 			if h := r.holdingOf(OwnerDurable); h != nil {
-				keep = true
-				entries = append(entries, r.entry(h))
+				held.add(h)
 			}
 		}
-		if keep {
+		if held.end() || svc.kept {
 			services = append(services, entry{Service: svc.entry()})
 		}
 	})
-	entries = append(entries, s.overrideEntries()...)
-	slices.SortStableFunc(services, entry.compare)
-	slices.SortStableFunc(entries, entry.compare)
+	overrides := s.overrideEntries()
 	head := []entry{{Switches: s.Switches()}}
 	for _, n := range s.Namespaces() {
 		head = append(head, entry{Namespace: &n})
 	}
-	return func(w io.Writer) error { return writeEntries(w, head, services, entries) }
+	sortEntries(services)
+	sortEntries(overrides)
+	held.sort()
+	return func(w io.Writer) error {
+		return writeSnapshot(w, func(l *lineWriter) {
+			l.entries(head)
+			l.entries(services)
+			l.registrations(&held)
+			l.entries(overrides)
+		})
+	}
 }
 
 // Ephemeral returns the instances that clients keep alive and the persistent ones
 // that are unhealthy, in the same way as [Store.Durable]: what the server remembers
 // across a restart beside its durable log.
 func (s *Store) Ephemeral() func(io.Writer) error {
-	var entries []entry
+	var held registrations
+	var unhealthy []entry
 	s.eachService(func(svc *service) {
+		held.begin(svc)
 		for _, r := range svc.records {
 			for _, h := range slices.Backward(r.below()) { // the latest last, so that it is the latest again
 				if h.kind.ephemeral() {
-					entries = append(entries, r.entry(&h))
+					held.add(&h)
 				}
 			}
 			if r.top.kind.ephemeral() {
-				entries = append(entries, r.entry(&r.top))
+				held.add(&r.top)
 			}
 			if h := r.holdingOf(OwnerDurable); h != nil && !h.healthy {
-				entries = append(entries, entry{Unhealthy: &healthEntry{svc.key, r.inst.Key()}})
+				unhealthy = append(unhealthy, entry{Unhealthy: &healthEntry{svc.key, r.inst.Key()}})
 			}
 		}
+		held.end()
 	})
-	slices.SortStableFunc(entries, entry.compare)
-	return func(w io.Writer) error { return writeEntries(w, entries) }
+	sortEntries(unhealthy)
+	held.sort()
+	return func(w io.Writer) error {
+		return writeSnapshot(w, func(l *lineWriter) {
+			l.registrations(&held)
+			l.entries(unhealthy)
+		})
+	}
+}
+
+// registrations are those of many owners, as they were at one time: no more than
+// pointers to what does not change.
+type registrations struct {
+	services []span
+	held     []holding
+}
+
+// span are the registrations of one service.
+type span struct {
+	svc      *service // of which only the key may be read
+	from, to int      // in held
+}
+
+// begin starts the registrations of a service, end ends them and reports whether
+// there are any.
+func (r *registrations) begin(svc *service) {
+	r.services = append(r.services, span{svc: svc, from: len(r.held)})
+}
+
+func (r *registrations) add(h *holding) { r.held = append(r.held, *h) }
+
+func (r *registrations) end() bool {
+	last := &r.services[len(r.services)-1]
+	if last.to = len(r.held); last.to > last.from {
+		return true
+	}
+	r.services = r.services[:len(r.services)-1]
+	return false
+}
+
+func (r *registrations) sort() {
+	slices.SortFunc(r.services, func(a, b span) int { return a.svc.key.compare(b.svc.key) })
 }
 
 // eachService gives every service to f, with its shard's lock held for reading.
@@ -117,10 +169,6 @@ func (svc *service) entry() *serviceEntry {
 	}
 }
 
-func (r *record) entry(h *holding) entry {
-	return entry{Instance: &instanceEntry{ServiceKey: r.svc.key, Owner: h.owner(), Healthy: h.healthy, Instance: h.base}}
-}
-
 // service returns the service that the entry is about.
 func (e entry) service() ServiceKey {
 	switch {
@@ -134,6 +182,8 @@ func (e entry) service() ServiceKey {
 		return e.Override.ServiceKey
 	}
 }
+
+func sortEntries(entries []entry) { slices.SortStableFunc(entries, entry.compare) }
 
 // compare orders entries by service, and overrides by their target.
 func (e entry) compare(o entry) int {
@@ -158,21 +208,54 @@ func (s *Store) overrideEntries() []entry {
 	return entries
 }
 
-func writeEntries(w io.Writer, parts ...[]entry) error {
-	buf := bufio.NewWriterSize(w, 64<<10)
-	enc := json.NewEncoder(buf)
-	enc.SetEscapeHTML(false)
-	for _, entries := range parts {
-		for i := range entries {
-			if err := enc.Encode(&entries[i]); err != nil {
-				return fmt.Errorf("write snapshot: %w", err)
-			}
-		}
+// lineWriter writes the lines of a snapshot, until the first error.
+type lineWriter struct {
+	out *bufio.Writer
+	enc *json.Encoder
+	err error
+}
+
+// writeSnapshot has write write lines to w.
+func writeSnapshot(w io.Writer, write func(*lineWriter)) error {
+	l := &lineWriter{out: bufio.NewWriterSize(w, 64<<10)}
+	l.enc = json.NewEncoder(l.out)
+	l.enc.SetEscapeHTML(false)
+	write(l)
+	if l.err == nil {
+		l.err = l.out.Flush()
 	}
-	if err := buf.Flush(); err != nil {
-		return fmt.Errorf("write snapshot: %w", err)
+	if l.err != nil {
+		return fmt.Errorf("write snapshot: %w", l.err)
 	}
 	return nil
+}
+
+func (l *lineWriter) entry(e *entry) {
+	if l.err == nil {
+		l.err = l.enc.Encode(e)
+	}
+}
+
+func (l *lineWriter) entries(list []entry) {
+	for i := range list {
+		l.entry(&list[i])
+	}
+}
+
+func (l *lineWriter) registrations(r *registrations) {
+	for _, s := range r.services {
+		for i := s.from; i < s.to && l.err == nil; i++ {
+			l.registration(s.svc.key, &r.held[i])
+		}
+	}
+}
+
+func (l *lineWriter) registration(key ServiceKey, h *holding) {
+	if h.base.isCommon() {
+		_, l.err = l.out.Write(appendInstanceLine(l.out.AvailableBuffer(), key, h))
+		return
+	}
+	l.entry(&entry{Instance: &instanceEntry{ServiceKey: key, Owner: h.owner(), Healthy: h.healthy, Instance: h.base}})
 }
 
 // Snapshot is a read snapshot, to be put into a [Store].
@@ -181,22 +264,33 @@ type Snapshot struct{ entries []entry }
 // ReadSnapshot reads what [Store.Durable] or [Store.Ephemeral] wrote. It changes
 // nothing, so that a snapshot can be tried before it is taken.
 func ReadSnapshot(r io.Reader) (*Snapshot, error) {
-	dec := json.NewDecoder(bufio.NewReaderSize(r, 64<<10))
+	lines := bufio.NewReaderSize(r, 64<<10)
+	in := &interner{seed: maphash.MakeSeed()}
 	snap := &Snapshot{}
 	for {
-		var e entry
-		err := dec.Decode(&e)
-		if errors.Is(err, io.EOF) {
+		line, err := lines.ReadString('\n')
+		switch {
+		case err != nil && !errors.Is(err, io.EOF):
+			return nil, fmt.Errorf("read snapshot: %w", err)
+		case line == "":
 			return snap, nil
 		}
-		if err == nil {
-			err = e.check()
-		}
+		e, err := readEntry(in, line)
 		if err != nil {
 			return nil, fmt.Errorf("read snapshot, entry %d: %w", len(snap.entries)+1, err)
 		}
 		snap.entries = append(snap.entries, e)
 	}
+}
+
+func readEntry(in *interner, line string) (e entry, err error) {
+	if i, ok := readInstanceLine(in, line); ok {
+		return entry{Instance: i}, nil
+	}
+	if err := json.Unmarshal([]byte(line), &e); err != nil {
+		return e, err
+	}
+	return e, e.check()
 }
 
 // check refuses an entry that holds nothing that this version knows.
