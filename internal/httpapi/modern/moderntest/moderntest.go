@@ -72,6 +72,7 @@ func New(t testing.TB, make func(modern.Parts) API) *Server {
 func (s *Server) Start(t testing.TB) *Server {
 	t.Helper()
 	s.url = "http://" + httpapitest.Start(t, s.HTTP)
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	return s
 }
 
