@@ -63,11 +63,13 @@ func (a *app) restoreCommand() *cobra.Command {
 		Short: "Put a backup in the place of the durable data of a running server",
 		Long: `Put a backup in the place of the durable data of a running server. The server
 checks all of it first; when it is damaged or no backup, nothing happens.
-Ephemeral instances stay as they are.`,
+Ephemeral instances stay as they are. A server that holds durable data already,
+other than its switches, is left alone without --yes.`,
 		Args: arguments(1, 1),
 	}
+	yes := cmd.Flags().Bool("yes", false, "Replace what the server holds.")
 	a.clientCommand(cmd, func(ctx context.Context, c *client, args []string) error {
-		return c.restore(ctx, args[0])
+		return c.restore(ctx, args[0], *yes)
 	})
 	timeout := cmd.Flags().Lookup("timeout")
 	timeout.DefValue = restoreTime
@@ -165,13 +167,19 @@ func replaceFile(path string, content io.Reader) (err error) {
 	return os.Rename(temp.Name(), path)
 }
 
-// restore sends a backup to the server.
-func (c *client) restore(ctx context.Context, source string) error {
+// restore sends a backup to the server, which must hold no durable data unless
+// replace is set.
+func (c *client) restore(ctx context.Context, source string, replace bool) error {
 	content, size, err := c.open(source)
 	if err != nil {
 		return err
 	}
 	defer content.Close()
+	if !replace {
+		if err := c.holdsNothing(ctx); err != nil {
+			return err
+		}
+	}
 	body, err := c.send(ctx, http.MethodPost, operatorAPI+"/restore", nil, content, size)
 	if brokenOff(err) {
 		return fmt.Errorf("%w; `rollcall export` shows whether the backup is in place", err)
@@ -187,6 +195,44 @@ func (c *client) restore(ctx context.Context, source string) error {
 	return c.show(answer, func(w io.Writer) {
 		fmt.Fprintf(w, "restored the backup of %s, made by the server %s\n", stamp(answer.Time), answer.ID)
 	})
+}
+
+// holdsNothing returns an error that names the durable data of the server, if
+// there is any beside the switches, which every server has.
+func (c *client) holdsNothing(ctx context.Context) error {
+	body, err := c.do(ctx, http.MethodGet, operatorAPI+"/export", nil)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	records := map[string]int{}
+	for lines := json.NewDecoder(body); ; {
+		var record map[string]json.RawMessage
+		switch err := lines.Decode(&record); {
+		case errors.Is(err, io.EOF):
+			return c.mayReplace(records)
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			return fmt.Errorf("read what %s holds: %w", c.base, err)
+		}
+		for kind := range record {
+			records[kind]++
+		}
+	}
+}
+
+// mayReplace judges a server by the number of its records of each kind.
+func (c *client) mayReplace(records map[string]int) error {
+	total := -records["switches"]
+	for _, n := range records {
+		total += n
+	}
+	if total == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s holds %d records of durable data, %d services and %d persistent instances among them, and a restore replaces them; take a backup of them, then say --yes",
+		c.base, total, records["service"], records["instance"])
 }
 
 // open opens a file, or standard input. size is -1 when it is not known.

@@ -60,6 +60,9 @@ func Run(ctx context.Context, p Process) int {
 	if err == nil {
 		return exitOK
 	}
+	if errors.Is(err, errSaid) {
+		return exitFailed
+	}
 	var misuse *usageError
 	if a.started && !errors.As(err, &misuse) {
 		report(p.Stderr, err)
@@ -81,6 +84,10 @@ func report(w io.Writer, err error) {
 		fmt.Fprintf(w, "  %s\n", line)
 	}
 }
+
+// errSaid is the error of a command that has printed all there is to say, and did
+// not find what it was asked about.
+var errSaid = errors.New("not found")
 
 // usageError marks an error as the caller's misuse.
 type usageError struct{ err error }

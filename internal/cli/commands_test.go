@@ -333,7 +333,7 @@ func TestRestoreBreaksOff(t *testing.T) {
 	t.Cleanup(server.Close)
 	path := filepath.Join(t.TempDir(), "backup")
 	writeFile(t, path, make([]byte, 1<<20))
-	got := run(t, Process{}, "restore", path, "-s", server.URL)
+	got := run(t, Process{}, "restore", path, "--yes", "-s", server.URL)
 	if got.code != exitFailed || !strings.Contains(got.stderr, server.URL+" broke off") || !strings.Contains(got.stderr, "`rollcall export` shows whether the backup is in place") {
 		t.Errorf("got %+v", got)
 	}

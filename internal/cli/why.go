@@ -18,7 +18,8 @@ func (a *app) whyCommand() *cobra.Command {
 		Short: "Explain why an instance is there, or is not",
 		Long: `Explain what a look-up of a service makes of each of its instances and by which
 rule; of one instance, why it is there or who removed it and when; and which
-subscriber has learned of that.`,
+subscriber has learned of that. The exit code is 1 when the service, or the
+instance that is asked about, is not there.`,
 		Example: `  rollcall why orders
   rollcall why orders 10.0.0.7:8080 --healthy-only
   rollcall why billing@@orders '[2001:db8::7]:8080' --clusters east`,
@@ -56,12 +57,17 @@ func (c *client) why(ctx context.Context, q map[string][]string) error {
 	if err := c.get(ctx, "/explain", q, &e); err != nil {
 		return err
 	}
-	return c.show(e, func(w io.Writer) {
+	err := c.show(e, func(w io.Writer) {
 		fmt.Fprintln(w, strings.ReplaceAll(printable(e.Summary), ". ", ".\n"))
 		candidates(w, &e)
 		learners(w, &e)
 		past(w, &e)
 	})
+	aboutOne := q["ip"] != nil
+	if err == nil && (!e.Exists || aboutOne && len(e.Candidates) == 0) {
+		return errSaid
+	}
+	return err
 }
 
 func candidates(w io.Writer, e *opsv1.Explanation) {
