@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strconv"
 
 	"github.com/rollcall-registry/rollcall/internal/grpcapi"
 	"github.com/rollcall-registry/rollcall/internal/grpcapi/grpcgo"
@@ -80,13 +81,13 @@ func (c Config) Validate() error {
 		errs = append(errs, errors.New("listen: no address is given"))
 	}
 	for _, address := range c.Listen {
-		if _, _, err := net.SplitHostPort(address); err != nil {
-			errs = append(errs, fmt.Errorf("listen: %q is no host:port", address))
+		if !isAddress(address) {
+			errs = append(errs, fmt.Errorf("listen: %q is no host:port; ports are numbers from 0 to %d", address, maxPort))
 		}
 	}
 	if c.GRPCListen != "" && c.GRPCListen != grpcOff {
-		if _, _, err := net.SplitHostPort(c.GRPCListen); err != nil {
-			errs = append(errs, fmt.Errorf("grpc-listen: %q is neither host:port nor %s", c.GRPCListen, grpcOff))
+		if !isAddress(c.GRPCListen) {
+			errs = append(errs, fmt.Errorf("grpc-listen: %q is neither host:port nor %s; ports are numbers from 0 to %d", c.GRPCListen, grpcOff, maxPort))
 		}
 	}
 	if c.DataDir == "" {
@@ -98,4 +99,14 @@ func (c Config) Validate() error {
 	return errors.Join(append(errs,
 		c.UDP.Validate(), c.HTTP.Validate(), c.GRPC.Validate(), c.GRPCConn.Validate(), c.Push.Validate(), c.Expiry.Validate(), c.Health.Validate(),
 		c.Limits.Validate(), c.History.Validate(), c.Recovery.Validate())...)
+}
+
+// isAddress reports whether text is host:port with a number for a port.
+func isAddress(text string) bool {
+	_, port, err := net.SplitHostPort(text)
+	if err != nil {
+		return false
+	}
+	_, err = strconv.ParseUint(port, 10, 16)
+	return err == nil
 }

@@ -101,6 +101,9 @@ func TestServeRefuses(t *testing.T) {
 	}{
 		{"wide bind", []string{"--listen", "0.0.0.0:0"}, exitUsage, []string{"rollcall: listen: 0.0.0.0:0 can be reached", "--auth=off"}},
 		{"authentication", []string{"--auth", "on"}, exitUsage, []string{"this version has no authentication"}},
+		{"port", []string{"--listen", "127.0.0.1:99999"}, exitUsage, []string{`listen: "127.0.0.1:99999" is no host:port; ports are numbers from 0 to 65535`}},
+		{"no number", []string{"--listen", "127.0.0.1:-1"}, exitUsage, []string{"is no host:port"}},
+		{"gRPC port", []string{"--grpc-listen", "127.0.0.1:65536"}, exitUsage, []string{"is neither host:port nor off; ports are numbers from 0 to 65535"}},
 		{"gRPC address", []string{"--grpc-listen", "9848"}, exitUsage, []string{"is neither host:port nor off"}},
 		{"wide gRPC bind", []string{"--grpc-listen", ":9848"}, exitUsage, []string{"can be reached", "--auth=off"}},
 		{"pprof", []string{"--pprof-listen", ":6060"}, exitUsage, []string{"is not a loopback address"}},
