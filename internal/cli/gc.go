@@ -37,16 +37,24 @@ func gcPercent(live uint64) int {
 	return int(min(max(100*gcHeadroom/live, gcLeast), gcMost))
 }
 
-// tuneGC adapts the garbage collector to the live heap until ctx ends, and then
-// puts it back. It is for a process that is a server, not for a library.
-func tuneGC(ctx context.Context) {
+// tuneGC adapts the garbage collector to the live heap from ready on until ctx
+// ends, and then puts it back. While a server reads its data the heap only grows,
+// and collecting early would be for nothing. It is for a process that is a server,
+// not for a library.
+func tuneGC(ctx context.Context, ready <-chan struct{}) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-ready:
+	}
 	before := debug.SetGCPercent(gcMost)
 	defer debug.SetGCPercent(before)
 	ticker := time.NewTicker(gcQuiet)
 	defer ticker.Stop()
 	heap := newHeapFigures()
-	percent, cycles, released := gcMost, uint64(0), time.Time{}
-	collected := collection()
+	var cycles uint64
+	var released time.Time
+	percent, collected := gcMost, collection()
 	for {
 		select {
 		case <-ctx.Done():

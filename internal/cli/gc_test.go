@@ -4,6 +4,8 @@ import (
 	"context"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
+	"sync"
 	"testing"
 )
 
@@ -31,8 +33,16 @@ func TestTuneGCPutsBack(t *testing.T) {
 	before := debug.SetGCPercent(mine)
 	defer debug.SetGCPercent(before)
 	ctx, cancel := context.WithCancel(context.Background())
+	ready := make(chan struct{})
+	var tuning sync.WaitGroup
+	tuning.Go(func() { tuneGC(ctx, ready) })
+	close(ready)
+	percent := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+	for metrics.Read(percent); percent[0].Value.Uint64() == mine; metrics.Read(percent) {
+		runtime.Gosched()
+	}
 	cancel()
-	tuneGC(ctx)
+	tuning.Wait()
 	if got := debug.SetGCPercent(mine); got != mine {
 		t.Errorf("got GC percentage %d after the end, want %d as before", got, mine)
 	}

@@ -109,7 +109,6 @@ func (s *serve) run(ctx context.Context) error {
 		return s.check()
 	}
 	s.limitMemory()
-	defer s.startGCTuning(ctx)()
 	stopPprof, err := s.pprof()
 	if err != nil {
 		return err
@@ -119,6 +118,7 @@ func (s *serve) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	defer s.startGCTuning(ctx, srv.Ready())()
 	supervised := supervision{
 		run:     srv.Run,
 		ready:   srv.Ready(),
@@ -160,15 +160,15 @@ func (s *serve) limitMemory() {
 	}
 }
 
-// startGCTuning adapts the garbage collector while the server runs, unless GOGC
+// startGCTuning adapts the garbage collector once the server is ready, unless GOGC
 // is in the environment. It returns the function that ends it and waits.
-func (s *serve) startGCTuning(ctx context.Context) (stop func()) {
+func (s *serve) startGCTuning(ctx context.Context, ready <-chan struct{}) (stop func()) {
 	if s.app.lookupEnv("GOGC") != "" {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var tuning sync.WaitGroup
-	tuning.Go(func() { tuneGC(ctx) })
+	tuning.Go(func() { tuneGC(ctx, ready) })
 	return func() { cancel(); tuning.Wait() }
 }
 
