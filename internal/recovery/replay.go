@@ -16,7 +16,7 @@ type replayer struct {
 func (r *replayer) open(id registry.ClientID) {
 	if !r.clients[id] {
 		r.clients[id] = true
-		r.store.OpenClient(id)
+		r.store.RecallClient(id)
 	}
 }
 

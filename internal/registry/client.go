@@ -13,9 +13,13 @@ type clients struct {
 	byID map[ClientID]*client
 }
 
-// client is one open connection. Its lock is taken with a shard's lock held.
+// client is one open connection. Its lock is taken with a shard's lock held; that
+// of a recalled one also with a live one's, and never the other way round.
 type client struct {
 	id ClientID
+	// recalled: it is remembered from before a restart and nobody is at its other
+	// end.
+	recalled bool
 	// publishing is held while a [Publish] runs. It is taken before all others.
 	publishing sync.Mutex
 
@@ -33,14 +37,35 @@ func (cs *clients) get(id ClientID) *client {
 
 // OpenClient makes a connection known, and keeps the memory of its ID. Opening
 // an open one does nothing.
-func (s *Store) OpenClient(id ClientID) {
-	s.clients.mu.Lock()
-	defer s.clients.mu.Unlock()
-	if s.clients.byID == nil {
-		s.clients.byID = map[ClientID]*client{}
+func (s *Store) OpenClient(id ClientID) { s.clients.open(&client{id: id}) }
+
+// RecallClient is OpenClient for a connection that is remembered from before a
+// restart. What it registered stays until it is closed, or until another
+// connection registers the same instance: that is its client, who has come back.
+func (s *Store) RecallClient(id ClientID) { s.clients.open(&client{id: id, recalled: true}) }
+
+func (cs *clients) open(c *client) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if cs.byID == nil {
+		cs.byID = map[ClientID]*client{}
 	}
-	if s.clients.byID[id] == nil {
-		s.clients.byID[id] = &client{id: id}
+	if cs.byID[c.id] == nil {
+		cs.byID[c.id] = c
+	}
+}
+
+// replaceRecalled takes an instance from connections that are remembered only. The
+// caller holds the shard's lock.
+func (s *Store) replaceRecalled(sh *shard, r *record, m Meta) {
+	var recalled []Owner
+	for _, h := range r.below() {
+		if h.client != nil && h.client.recalled {
+			recalled = append(recalled, h.owner())
+		}
+	}
+	for _, owner := range recalled {
+		s.release(sh, r, m, owner)
 	}
 }
 

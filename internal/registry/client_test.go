@@ -122,3 +122,39 @@ func TestErrorsAreRefusals(t *testing.T) {
 		t.Errorf("got %#v", err)
 	}
 }
+
+// A client that comes back after a restart takes over what its old connection is
+// remembered to have registered, so that it can take it back again.
+func TestRecalledClients(t *testing.T) {
+	w := newWorld(t)
+	w.RecallClient("old")
+	w.RecallClient("older")
+	for _, id := range []ClientID{"older", "old"} {
+		w.register(connection(id), first)
+		w.register(connection(id), at("10.0.0.9", 1))
+	}
+	if got := w.owners(first); got != "old older" {
+		t.Fatalf("remembered owners %q: those of a recalled connection are not replaced by another one's", got)
+	}
+	w.register(httpOwner, first)
+	w.OpenClient("new")
+	w.rec.take()
+	w.publish("new", first)
+	if got := w.owners(first); got != "new http" {
+		t.Errorf("owners %q, want those who are there", got)
+	}
+	w.deregister(httpOwner, first)
+	w.publish("new")
+	if got := w.owners(first); got != "gone" {
+		t.Errorf("owners %q after the client left", got)
+	}
+	if got := w.owners(at("10.0.0.9", 1)); got != "old older" {
+		t.Errorf("owners %q of what nobody claimed", got)
+	}
+	for _, id := range []ClientID{"old", "older"} {
+		w.must(&CloseClient{Meta: w.meta(), Client: id})
+	}
+	if v := w.View(orders()); v != nil && len(v.Instances) > 0 {
+		t.Errorf("%d instances are left", len(v.Instances))
+	}
+}

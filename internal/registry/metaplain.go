@@ -46,6 +46,9 @@ const jsonBlanks = " \t\r\n"
 
 // cutPlain drops blanks and then c from the front. Without c it returns s.
 func cutPlain(s string, c byte) (rest string, ok bool) {
+	if s != "" && s[0] == c { // as machines write it
+		return s[1:], true
+	}
 	trimmed := strings.TrimLeft(s, jsonBlanks)
 	if trimmed == "" || trimmed[0] != c {
 		return s, false

@@ -81,6 +81,9 @@ func (c *Register) enrol(s *Store, sh *shard) error {
 	}
 	if h.client != nil {
 		h.client.hold(svc.records[i])
+		if !h.client.recalled {
+			s.replaceRecalled(sh, svc.records[i], c.Meta)
+		}
 	}
 	return nil
 }

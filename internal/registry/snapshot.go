@@ -2,6 +2,7 @@ package registry
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -183,14 +184,23 @@ func (e entry) service() ServiceKey {
 	}
 }
 
-func sortEntries(entries []entry) { slices.SortStableFunc(entries, entry.compare) }
+func sortEntries(entries []entry) { slices.SortFunc(entries, entry.compare) }
 
-// compare orders entries by service, and overrides by their target.
+// compare orders entries by service, those of one service by their instance.
 func (e entry) compare(o entry) int {
-	if c := e.service().compare(o.service()); c != 0 || e.Override == nil || o.Override == nil {
-		return c
+	return cmp.Or(e.service().compare(o.service()), e.target().compare(o.target()))
+}
+
+// target returns the instance that an entry beside the registrations is about.
+func (e entry) target() InstanceKey {
+	switch {
+	case e.Override != nil:
+		return e.Override.Target
+	case e.Unhealthy != nil:
+		return e.Unhealthy.Instance
+	default:
+		return InstanceKey{}
 	}
-	return e.Override.Target.compare(o.Override.Target)
 }
 
 func (s *Store) overrideEntries() []entry {
