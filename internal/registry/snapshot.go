@@ -2,7 +2,6 @@ package registry
 
 import (
 	"bufio"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,11 +36,11 @@ type instanceEntry struct {
 	Instance *Instance `json:"instance"`
 }
 
-// healthEntry is a persistent instance whose probes fail: soft state, which the
-// durable log does not have.
+// healthEntry are the persistent instances of a service whose probes fail: soft
+// state, which the durable log does not have.
 type healthEntry struct {
 	ServiceKey
-	Instance InstanceKey `json:"instance"`
+	Instances []InstanceKey `json:"instances"`
 }
 
 type overrideEntry struct {
@@ -102,11 +101,11 @@ func (s *Store) Ephemeral() func(io.Writer) error {
 			if r.top.kind.ephemeral() {
 				held.add(&r.top)
 			}
-			if h := r.holdingOf(OwnerDurable); h != nil && !h.healthy {
-				unhealthy = append(unhealthy, entry{Unhealthy: &healthEntry{svc.key, r.inst.Key()}})
-			}
 		}
 		held.end()
+		if ill := svc.ill(); len(ill) > 0 {
+			unhealthy = append(unhealthy, entry{Unhealthy: &healthEntry{svc.key, ill}})
+		}
 	})
 	sortEntries(unhealthy)
 	held.sort()
@@ -186,21 +185,12 @@ func (e entry) service() ServiceKey {
 
 func sortEntries(entries []entry) { slices.SortFunc(entries, entry.compare) }
 
-// compare orders entries by service, those of one service by their instance.
+// compare orders entries by service, and overrides by their target.
 func (e entry) compare(o entry) int {
-	return cmp.Or(e.service().compare(o.service()), e.target().compare(o.target()))
-}
-
-// target returns the instance that an entry beside the registrations is about.
-func (e entry) target() InstanceKey {
-	switch {
-	case e.Override != nil:
-		return e.Override.Target
-	case e.Unhealthy != nil:
-		return e.Unhealthy.Instance
-	default:
-		return InstanceKey{}
+	if c := e.service().compare(o.service()); c != 0 || e.Override == nil || o.Override == nil {
+		return c
 	}
+	return e.Override.Target.compare(o.Override.Target)
 }
 
 func (s *Store) overrideEntries() []entry {
@@ -361,10 +351,9 @@ func (s *Store) load(e *entry, m Meta) {
 		inst := *i.Instance
 		inst.Healthy = i.Healthy
 		// Refused only when its connection is not open.
-		_, _ = s.Apply(&Register{Meta: m, Service: i.ServiceKey, Owner: i.Owner, Instance: inst, TakeHealth: true, remembered: true})
+		_ = s.Register(&Register{Meta: m, Service: i.ServiceKey, Owner: i.Owner, Instance: inst, TakeHealth: true, remembered: true})
 	case e.Unhealthy != nil:
-		// Refused only when the service is gone.
-		_, _ = s.Apply(&SetHealth{Meta: m, Service: e.Unhealthy.ServiceKey, Instance: e.Unhealthy.Instance, Kind: OwnerDurable})
+		s.setDurableHealth(e.Unhealthy, false, m)
 	case e.Override != nil:
 		_, _ = s.Apply(&SetOverride{Meta: m, Service: e.Override.ServiceKey, Entries: []TargetOverride{e.Override.TargetOverride}})
 	}
@@ -434,15 +423,31 @@ func (s *Store) forgetDurableService(sh *shard, svc *service, m Meta) {
 // of their health is merged: the durable log has their health as of some earlier
 // time.
 func (s *Store) ReviveDurable(m Meta) {
-	var ill []healthEntry
+	var unhealthy []healthEntry
 	s.eachService(func(svc *service) {
-		for _, r := range svc.records {
-			if h := r.holdingOf(OwnerDurable); h != nil && !h.healthy {
-				ill = append(ill, healthEntry{svc.key, r.inst.Key()})
-			}
+		if ill := svc.ill(); len(ill) > 0 {
+			unhealthy = append(unhealthy, healthEntry{svc.key, ill})
 		}
 	})
-	for _, e := range ill {
-		_, _ = s.Apply(&SetHealth{Meta: m, Service: e.ServiceKey, Instance: e.Instance, Healthy: true, Kind: OwnerDurable})
+	for i := range unhealthy {
+		s.setDurableHealth(&unhealthy[i], true, m)
+	}
+}
+
+// ill returns the persistent instances that are unhealthy.
+func (svc *service) ill() (keys []InstanceKey) {
+	for _, r := range svc.records {
+		if h := r.holdingOf(OwnerDurable); h != nil && !h.healthy {
+			keys = append(keys, r.inst.Key())
+		}
+	}
+	return keys
+}
+
+// setDurableHealth sets the health of persistent instances that are still there.
+func (s *Store) setDurableHealth(e *healthEntry, healthy bool, m Meta) {
+	for _, key := range e.Instances {
+		// Refused only when the service is gone.
+		_, _ = s.Apply(&SetHealth{Meta: m, Service: e.ServiceKey, Instance: key, Healthy: healthy, Kind: OwnerDurable})
 	}
 }
