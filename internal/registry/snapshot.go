@@ -265,7 +265,7 @@ type Snapshot struct{ entries []entry }
 // nothing, so that a snapshot can be tried before it is taken.
 func ReadSnapshot(r io.Reader) (*Snapshot, error) {
 	lines := bufio.NewReaderSize(r, 64<<10)
-	in := &interner{seed: maphash.MakeSeed()}
+	read := &entryReader{texts: interner{seed: maphash.MakeSeed()}}
 	snap := &Snapshot{}
 	for {
 		line, err := lines.ReadString('\n')
@@ -275,22 +275,12 @@ func ReadSnapshot(r io.Reader) (*Snapshot, error) {
 		case line == "":
 			return snap, nil
 		}
-		e, err := readEntry(in, line)
+		e, err := read.entry(line)
 		if err != nil {
 			return nil, fmt.Errorf("read snapshot, entry %d: %w", len(snap.entries)+1, err)
 		}
 		snap.entries = append(snap.entries, e)
 	}
-}
-
-func readEntry(in *interner, line string) (e entry, err error) {
-	if i, ok := readInstanceLine(in, line); ok {
-		return entry{Instance: i}, nil
-	}
-	if err := json.Unmarshal([]byte(line), &e); err != nil {
-		return e, err
-	}
-	return e, e.check()
 }
 
 // check refuses an entry that holds nothing that this version knows.

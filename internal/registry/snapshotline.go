@@ -1,15 +1,17 @@
 package registry
 
 import (
+	"encoding/json"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 )
 
-// Nearly all lines of a large snapshot are of instances, and nearly all instances
-// have nothing but what is common. Those lines are written and read here, in the
-// form that encoding/json gives them: it takes several times as long, and a server
-// is not ready before it has read its snapshot. All other lines are left to it.
+// Nearly all lines of a large snapshot are of instances that have nothing but what
+// is common, and of services that are set up like the one before. Those are written
+// and read here, in the form that encoding/json gives them: it takes several times
+// as long, and a server is not ready before it has read its snapshot. All other
+// lines are left to it.
 
 // isCommon reports whether i has nothing but what is common.
 func (i *Instance) isCommon() bool {
@@ -59,25 +61,72 @@ func appendFlag(b []byte, label string, flag bool) []byte {
 	return strconv.AppendBool(append(b, label...), flag)
 }
 
-// readInstanceLine reads what [appendInstanceLine] wrote, if no text has escapes. ok
-// is false for every other line, which says nothing about it.
-func readInstanceLine(in *interner, line string) (e *instanceEntry, ok bool) {
-	const begin = `{"instance":{"ns":`
-	if !strings.HasPrefix(line, begin) || !utf8.ValidString(line) {
+// entryReader reads the lines of a snapshot.
+type entryReader struct {
+	texts interner // those that are kept repeat from line to line
+	// settings are what the latest service is set up with, and how its line says
+	// that.
+	settings struct {
+		text     string
+		info     *ServiceInfo
+		clusters []*Cluster
+	}
+}
+
+// entry reads one line.
+func (r *entryReader) entry(line string) (e entry, err error) {
+	if i, ok := r.instance(line); ok {
+		return entry{Instance: i}, nil
+	}
+	service, settings, plain := r.service(line)
+	if plain && r.settings.info != nil && settings == r.settings.text {
+		service.Info, service.Clusters = r.settings.info, r.settings.clusters
+		return entry{Service: service}, nil
+	}
+	if err := json.Unmarshal([]byte(line), &e); err != nil {
+		return e, err
+	}
+	if plain && e.Service != nil {
+		r.settings.text, r.settings.info, r.settings.clusters = strings.Clone(settings), e.Service.Info, e.Service.Clusters
+	}
+	return e, e.check()
+}
+
+// service reads all but the settings of a line of a service, which it returns as
+// text. ok is false for a line of something else or with escapes in its names.
+func (r *entryReader) service(line string) (e *serviceEntry, settings string, ok bool) {
+	l, ok := r.line(line, `{"service":{"ns":`)
+	if !ok {
+		return nil, "", false
+	}
+	e = &serviceEntry{ServiceKey: l.serviceKey()}
+	// The last one, as the metadata may have that key too.
+	const end = `,"revision":`
+	at := strings.LastIndex(l.rest, end)
+	if at < 0 {
+		return nil, "", false
+	}
+	settings, l.rest = l.rest[:at], l.rest[at+len(end):]
+	e.Revision = l.number(64)
+	e.Kept = l.skip(`,"kept":true`)
+	l.expect("}}\n")
+	return e, settings, !l.failed && l.rest == ""
+}
+
+// instance reads what [appendInstanceLine] wrote, if no text has escapes. ok is
+// false for every other line, which says nothing about it.
+func (r *entryReader) instance(line string) (e *instanceEntry, ok bool) {
+	l, ok := r.line(line, `{"instance":{"ns":`)
+	if !ok {
 		return nil, false
 	}
-	l := lineReader{rest: line[len(begin):], in: in}
 	both := &struct {
 		entry    instanceEntry
 		instance Instance
 	}{}
 	e, i := &both.entry, &both.instance
 	e.Instance = i
-	e.Namespace = l.text()
-	l.expect(`,"group":`)
-	e.Group = l.text()
-	l.expect(`,"service":`)
-	e.Name = l.text()
+	e.ServiceKey = l.serviceKey()
 	l.expect(`,"owner":{"kind":`)
 	e.Owner.Kind = OwnerKind(l.number(8))
 	if l.skip(`,"client":`) {
@@ -109,12 +158,18 @@ func readInstanceLine(in *interner, line string) (e *instanceEntry, ok bool) {
 	return e, !l.failed && l.rest == ""
 }
 
+// line returns a reader of what follows begin, if line begins so.
+func (r *entryReader) line(line, begin string) (l lineReader, ok bool) {
+	rest, ok := strings.CutPrefix(line, begin)
+	return lineReader{rest: rest, texts: &r.texts}, ok && utf8.ValidString(line)
+}
+
 // lineReader takes a line apart from its front. After the first thing that is not
 // what is asked for it has failed.
 type lineReader struct {
 	rest   string
 	failed bool
-	in     *interner // texts that are kept repeat from line to line
+	texts  *interner
 }
 
 // skip drops text from the front if it is there.
@@ -134,7 +189,17 @@ func (l *lineReader) expect(text string) {
 func (l *lineReader) text() string {
 	text, rest, ok := cutPlainString(l.rest)
 	l.rest, l.failed = rest, l.failed || !ok
-	return l.in.intern(text)
+	return l.texts.intern(text)
+}
+
+// serviceKey reads from the value of the namespace to that of the service's name.
+func (l *lineReader) serviceKey() (key ServiceKey) {
+	key.Namespace = l.text()
+	l.expect(`,"group":`)
+	key.Group = l.text()
+	l.expect(`,"service":`)
+	key.Name = l.text()
+	return key
 }
 
 // metadata reads an object of strings without escapes, in the form that
@@ -149,7 +214,7 @@ func (l *lineReader) metadata() Metadata {
 	l.rest = l.rest[len(text):]
 	m, ok := parsePlainMetadata(text)
 	l.failed = l.failed || !ok || string(m) != text
-	return Metadata(l.in.intern(text))
+	return Metadata(l.texts.intern(text))
 }
 
 // flag reads true or false.

@@ -3,6 +3,7 @@ package registry
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"hash/maphash"
 	"reflect"
 	"strings"
@@ -49,14 +50,51 @@ func TestInstanceLine(t *testing.T) {
 		if line != jsonLine(t, &want) {
 			t.Errorf("%s: got line\n%swant\n%s", name, line, jsonLine(t, &want))
 		}
-		got, ok := readInstanceLine(newInterner(), line)
+		got, ok := newEntryReader().instance(line)
 		if !ok || !reflect.DeepEqual(got, want.Instance) {
 			t.Errorf("%s: got %+v back, %t, want %+v", name, got, ok, want.Instance)
 		}
 	}
 }
 
-func newInterner() *interner { return &interner{seed: maphash.MakeSeed()} }
+func newEntryReader() *entryReader { return &entryReader{texts: interner{seed: maphash.MakeSeed()}} }
+
+// Services that are set up alike share their settings; what looks alike is not
+// taken for it.
+func TestServiceLines(t *testing.T) {
+	info := func(m Metadata) *ServiceInfo { i := blankInfo(); i.Metadata = m; return i }
+	clusters := []*Cluster{NewCluster(DefaultCluster)}
+	var want []*serviceEntry
+	for n, e := range []*serviceEntry{
+		{Info: blankInfo(), Clusters: clusters, Revision: 1},
+		{Info: blankInfo(), Clusters: clusters, Revision: 2, Kept: true},
+		{Info: info(`{"a":"1","revision":"7"}`), Clusters: clusters, Revision: 3},
+		{Info: info(`{"a":"1","revision":"8"}`), Clusters: clusters, Revision: 4},
+		{Info: info(`{"a":"1","revision":"8"}`), Clusters: clusters, Revision: 5},
+		{Info: info(`{"a":"1","revision":"8"}`), Revision: 6},
+	} {
+		e.ServiceKey = named(fmt.Sprint("s", n))
+		want = append(want, e)
+	}
+	want[5].Name = `escaped "`
+	read := newEntryReader()
+	var got []*serviceEntry
+	for _, e := range want {
+		line, err := read.entry(jsonLine(t, &entry{Service: e}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, line.Service)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %s back, want %s", marshal(t, got), marshal(t, want))
+	}
+	for n, shared := range []bool{false, true, false, false, true, false} {
+		if n > 0 && (got[n].Info == got[n-1].Info) != shared {
+			t.Errorf("service %d shares its settings with the one before: %t, want %t", n, !shared, shared)
+		}
+	}
+}
 
 // Whatever an instance may have is in its line, also a field that comes later.
 func TestEveryFieldIsKept(t *testing.T) {
@@ -92,23 +130,29 @@ func TestEveryFieldIsKept(t *testing.T) {
 }
 
 // Where both the short way and encoding/json read a line, they read the same.
-func FuzzInstanceLine(f *testing.F) {
+func FuzzSnapshotLine(f *testing.F) {
 	line := lineOf(f, orders(), &holding{base: &plainInstance})
+	service := jsonLine(f, &entry{Service: &serviceEntry{ServiceKey: orders(), Info: blankInfo(), Revision: 9}})
 	for _, seed := range []string{
 		line, strings.TrimSpace(line), strings.Replace(line, "10.0.0.7", `\u0041`, 1), strings.Replace(line, "0.5", "5e-1", 1),
 		strings.Replace(line, "8080", "4294967296", 1), strings.Replace(line, `"b":""`, `"a":"2"`, 1),
 		strings.Replace(line, `,"app"`, ` , "app"`, 1), strings.Replace(line, "true", "null", 1), line + line, "{}\n",
+		service, strings.Replace(service, "}}\n", `,"kept":true}}`+"\n", 1), strings.Replace(service, "9", "9,\"kept\":1", 1),
+		strings.Replace(service, `,"info"`, `},"service":null,"x":{"info"`, 1),
 	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
-		got, ok := readInstanceLine(newInterner(), line)
-		var want entry
-		if !ok || json.Unmarshal([]byte(line), &want) != nil {
-			return
-		}
-		if !reflect.DeepEqual(got, want.Instance) {
-			t.Errorf("%q\ngot  %+v %+v\nwant %+v", line, got, got.Instance, want.Instance)
+		read := newEntryReader()
+		for range 2 { // the second time a service is like the one before
+			got, err := read.entry(line)
+			var want entry
+			if err != nil || json.Unmarshal([]byte(line), &want) != nil {
+				return
+			}
+			if !reflect.DeepEqual(got, want) {
+				t.Fatalf("%q\ngot  %s\nwant %s", line, marshal(t, got), marshal(t, want))
+			}
 		}
 	})
 }
