@@ -17,6 +17,9 @@ const (
 	gcHeadroom = 8 << 20
 	gcLeast    = 15
 	gcMost     = 100
+	// gcStart holds until the server is ready: while it reads its data the heap
+	// only grows, and most collections would be for nothing.
+	gcStart = 200
 )
 
 // What a burst of load leaves behind goes back to the system once it is over: when
@@ -37,18 +40,18 @@ func gcPercent(live uint64) int {
 	return int(min(max(100*gcHeadroom/live, gcLeast), gcMost))
 }
 
-// tuneGC adapts the garbage collector to the live heap from ready on until ctx
-// ends, and then puts it back. While a server reads its data the heap only grows,
-// and collecting early would be for nothing. It is for a process that is a server,
-// not for a library.
+// tuneGC adapts the garbage collector to the live heap, from ready on, until ctx
+// ends, and then puts it back. It is for a process that is a server, not for a
+// library.
 func tuneGC(ctx context.Context, ready <-chan struct{}) {
+	before := debug.SetGCPercent(gcStart)
+	defer debug.SetGCPercent(before)
 	select {
 	case <-ctx.Done():
 		return
 	case <-ready:
 	}
-	before := debug.SetGCPercent(gcMost)
-	defer debug.SetGCPercent(before)
+	debug.SetGCPercent(gcMost)
 	ticker := time.NewTicker(gcQuiet)
 	defer ticker.Stop()
 	heap := newHeapFigures()
