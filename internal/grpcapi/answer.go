@@ -100,8 +100,17 @@ func (x *call) dispatch() (kind string) {
 	if err := x.route.serve(x); err != nil {
 		x.fault(err)
 	}
+	if n, most := messageLen(x.answer), x.who.maxMessage(); n > most {
+		x.fail(grpcv2.Failure{
+			Result: grpcv2.CodeServerError, Code: grpcv2.CodeServerError,
+			Message: fmt.Sprintf("the answer has %d bytes, and this client takes no more than %d", n, most),
+		})
+	}
 	return x.Type
 }
+
+// messageLen is about how long a message is on the wire.
+func messageLen(m *transport.Message) int { return len(m.Buf) + len(m.Tail) }
 
 // find returns the route of the call, nil for types that nobody answers. Fuzzy
 // watches are known to those who have abilities of 3.x, as the answer to their

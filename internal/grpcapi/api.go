@@ -48,6 +48,7 @@ const (
 	Refused    = "refused"    // the client says that it failed
 	Failed     = "failed"     // not acknowledged in time
 	Superseded = "superseded" // a newer one was sent meanwhile
+	TooLarge   = "too_large"  // for the client; it was not sent
 	Gone       = "gone"       // the connection or the subscription ended
 )
 

@@ -130,8 +130,12 @@ func (f *frames) Next(m *transport.Message) bool {
 	}
 	d, found := c.nextPush(now)
 	c.mu.Unlock()
-	if found {
-		d.write(m)
+	switch {
+	case !found:
+		return false
+	case d.write(m):
+		return true
+	default: // it is too large for the client
+		return f.Next(m)
 	}
-	return found
 }

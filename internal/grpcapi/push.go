@@ -93,8 +93,9 @@ func (c *client) nextPush(now registry.Instant) (d *delivery, found bool) {
 	return d, true
 }
 
-// write writes the push.
-func (d *delivery) write(m *transport.Message) {
+// write writes the push. It returns false, and gives the push up, when it is larger
+// than the client takes.
+func (d *delivery) write(m *transport.Message) bool {
 	c, a := d.client, d.client.api
 	m.Type, m.ClientIP = grpcv2.NotifySubscriber, c.local
 	if d.view != nil {
@@ -107,14 +108,35 @@ func (d *delivery) write(m *transport.Message) {
 		Name: given(d.sub.Service.Name), Group: given(d.sub.Service.Group), Clusters: given(d.sub.Clusters),
 		CacheMillis: a.core.Store().Switches().DefaultPushCacheMillis,
 	}
-	if who := c.identity.Load(); who != nil {
+	who := c.identity.Load()
+	if who != nil {
 		head.Newer = who.newer
 	}
 	m.Buf = grpcv2.AppendNotifyHead(m.Buf, d.id, &head)
+	if who != nil && messageLen(m) > who.maxMessage() {
+		d.giveUp(messageLen(m))
+		m.Buf, m.Tail = m.Buf[:transport.Headroom], nil
+		return false
+	}
 	if d.superseded {
 		a.observer.Settled(Superseded, a.since(d.before))
 	}
 	a.observer.Sent(a.since(d.changed))
+	return true
+}
+
+// giveUp ends a push that is too large. It is not made again: the client gets the
+// next state that is smaller.
+func (d *delivery) giveUp(size int) {
+	c, a := d.client, d.client.api
+	c.mu.Lock()
+	delete(c.waiting, d.id)
+	c.mu.Unlock()
+	d.conclude(done)
+	a.log.Warn("a push is larger than the client takes", "service", d.sub.Service.Grouped(), "namespace", d.sub.Service.Namespace,
+		"bytes", size, "client_id", c.id, "agent", d.sub.Agent)
+	a.observer.Settled(TooLarge, a.since(d.changed))
+	d.record(registry.PushFailed, "larger than the client takes", a.since(d.changed))
 }
 
 // since returns the time since a change, 0 without one.

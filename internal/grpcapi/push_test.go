@@ -310,3 +310,45 @@ func TestSubscriptionLimit(t *testing.T) {
 		}
 	})
 }
+
+// A service may be larger than a client takes. Then its calls are told so, nothing
+// is pushed, and everything else goes on.
+func TestTooLargeForTheClient(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		c := r.connect()
+		s := c.open()
+		s.say(grpcv2.ConnectionSetup, `{"clientVersion":"Nacos-Rust-Client:0.8","labels":{"module":"naming"}}`)
+		provider, providers := r.join()
+		provider.subscribe(true, "")
+		c.subscribe(true, "")
+		settled()
+		s.ack(s.one(grpcv2.NotifySubscriber))
+		providers.take()
+		var list []string
+		for n := range 100 {
+			list = append(list, fmt.Sprintf(`{"ip":"10.1.1.1","port":%d,"metadata":{"a":%q}}`, n+1, strings.Repeat("x", 60_000)))
+		}
+		provider.call(grpcv2.BatchInstance, inOrders(`,"type":"batchRegisterInstance","instances":[`+strings.Join(list, ",")+`]`))
+		time.Sleep(3 * time.Second)
+		for _, a := range s.take() {
+			if a.kind == grpcv2.NotifySubscriber {
+				t.Errorf("a push of %d bytes", len(a.text))
+			}
+		}
+		if got := providers.take(); len(got) == 0 || len(strings.Fields(got[0].ports())) != 100 {
+			t.Error("a client that takes more was told nothing")
+		}
+		if got := c.call(grpcv2.ServiceQuery, inOrders("")); got.code() != grpcv2.CodeServerError || !strings.Contains(got.text, "no more than 4194304") {
+			t.Errorf("got %.200s", got)
+		}
+		c.call(grpcv2.SubscribeService, `{"serviceName":"other","groupName":"g","subscribe":true}`)
+		provider.register(7)
+		settled()
+		if got := s.take(); len(got) != 2 {
+			t.Errorf("%d pushes, want those of two services", len(got))
+		}
+		if n, last := r.history.count(registry.PushFailed); n == 0 || !strings.Contains(last.Detail, "larger") {
+			t.Errorf("the history has %d failures, %v", n, last.Detail)
+		}
+	})
+}

@@ -29,6 +29,27 @@ type identity struct {
 
 type label struct{ name, value string }
 
+// The largest message that clients take, in bytes: tonic's default, that of the
+// SDKs for Java and Go, and what Python asks for. A larger one would break their
+// stream again and again.
+const (
+	rustMessage   = 4 << 20
+	otherMessage  = 10 << 20
+	pythonMessage = 100 << 20
+)
+
+// maxMessage returns the largest message that the client takes, in bytes.
+func (who *identity) maxMessage() int {
+	switch {
+	case strings.HasPrefix(who.version, "Nacos-Rust-Client"):
+		return rustMessage
+	case strings.HasPrefix(who.version, "Nacos-Python-Client"):
+		return pythonMessage
+	default:
+		return otherMessage
+	}
+}
+
 const (
 	// maxText bounds each text of an identity, in bytes; more is cut off.
 	maxText = 256

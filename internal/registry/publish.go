@@ -20,6 +20,10 @@ type Publish struct {
 	Kind Kind
 }
 
+// publishBatch is how many instances of a slot are changed while one lock is held:
+// about a millisecond.
+const publishBatch = 512
+
 // apply makes the change in one critical section, so that nobody sees the old
 // instance beside the new one. A large slot is changed in batches, so that it holds
 // nobody up: first what is new comes, then what is old goes. Two commands of one
@@ -33,14 +37,14 @@ func (c *Publish) apply(s *Store) (Result, error) {
 	defer client.publishing.Unlock()
 	sh := s.shard(c.Service)
 	rest := c.Instances
-	for ; len(rest) > closeBatch; rest = rest[closeBatch:] {
-		if err := c.enrol(s, sh, rest[:closeBatch]); err != nil {
+	for ; len(rest) > publishBatch; rest = rest[publishBatch:] {
+		if err := c.enrol(s, sh, rest[:publishBatch]); err != nil {
 			return Result{}, err
 		}
 	}
 	var res Result
 	left, err := c.exchange(s, sh, client, rest, &res)
-	for batch := range slices.Chunk(left, closeBatch) {
+	for batch := range slices.Chunk(left, publishBatch) {
 		s.eachRecord(batch, func(sh *shard, r *record) { c.release(s, sh, r, &res) })
 	}
 	return res, err
@@ -83,7 +87,7 @@ func (c *Publish) exchange(s *Store, sh *shard, client *client, batch []Instance
 		return nil, nil // nearly always: the one that has just been registered
 	}
 	held = c.unlisted(held)
-	n := min(len(held), closeBatch)
+	n := min(len(held), publishBatch)
 	for _, r := range held[:n] {
 		c.release(s, sh, r, res)
 	}

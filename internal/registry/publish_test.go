@@ -117,13 +117,13 @@ func TestPublishTakesTurns(t *testing.T) {
 	w := newWorld(t)
 	w.OpenClient("c1")
 	list := func(from int32) (instances []Instance) {
-		for port := from; port < from+300; port++ {
+		for port := from; port < from+700; port++ {
 			instances = append(instances, Instance{IP: "10.0.0.1", Port: port, Cluster: DefaultCluster})
 		}
 		return instances
 	}
 	var wg sync.WaitGroup
-	for _, from := range []int32{1, 151} {
+	for _, from := range []int32{1, 351} {
 		wg.Go(func() {
 			for range 20 {
 				if _, err := w.Apply(&Publish{Meta: w.meta(), Service: orders(), Client: "c1", Instances: list(from), Kind: KindEphemeral}); err != nil {
@@ -133,8 +133,8 @@ func TestPublishTakesTurns(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if v := w.View(orders()); len(v.Instances) != 300 {
-		t.Errorf("%d instances, want the 300 of one command", len(v.Instances))
+	if v := w.View(orders()); len(v.Instances) != 700 {
+		t.Errorf("%d instances, want the 700 of one command", len(v.Instances))
 	}
 }
 
