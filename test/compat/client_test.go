@@ -31,6 +31,7 @@ type client struct {
 	answers map[int]line
 	changes []change // in the order in which the SDK told them
 	talk    []string // the latest lines that are not for us
+	talked  int      // how many there were
 	ready   bool
 	ended   bool
 }
@@ -109,6 +110,7 @@ func (c *client) hear(text []byte) {
 
 // chat keeps some talk; mu is held.
 func (c *client) chat(text string) {
+	c.talked++
 	c.talk = append(c.talk, text)
 	if over := len(c.talk) - talkKept; over > 0 {
 		c.talk = c.talk[over:]
@@ -154,19 +156,35 @@ func (c *client) signal(sig syscall.Signal) {
 // try sends one order and returns the answer.
 func (c *client) try(op string, inst Instance) line {
 	c.t.Helper()
+	return c.send(order{Op: op, Instance: inst})
+}
+
+// batch registers several instances of one service in one call.
+func (c *client) batch(p place, members ...Instance) {
+	c.t.Helper()
+	o := order{Op: "batch", Instance: Instance{Service: p.service, Group: p.group}, Batch: members}
+	if l := c.send(o); l.Error != "" {
+		c.t.Fatalf("%s: batch: %s", c.name, l.Error)
+	}
+}
+
+// send numbers an order, sends it and returns the answer.
+func (c *client) send(o order) line {
+	c.t.Helper()
 	c.mu.Lock()
 	c.lastID++
 	id := c.lastID
 	c.mu.Unlock()
-	text, err := json.Marshal(order{ID: id, Op: op, Instance: inst})
+	o.ID = id
+	text, err := json.Marshal(o)
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	if _, err := c.in.Write(append(text, '\n')); err != nil {
-		c.t.Fatalf("%s: send %s: %v", c.name, op, err)
+		c.t.Fatalf("%s: send %s: %v", c.name, o.Op, err)
 	}
 	var l line
-	eventually(c.t, orderTimeout, c.name+" to answer "+op, func() bool {
+	eventually(c.t, orderTimeout, c.name+" to answer "+o.Op, func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		var ok bool

@@ -68,11 +68,21 @@ func scenarios() []scenario {
 		{name: "large", run: large},
 		{name: "weights", run: weights},
 		{name: "odd", run: odd},
-		{name: "silence", run: silence},
+		{name: "silence", run: silence, needs: func(d *driver) bool { return !d.grpc }, without: "does not beat"},
+		{name: "paused", run: paused, needs: speaksGRPC, without: noConnection},
+		{name: "killed", run: killed, needs: speaksGRPC, without: noConnection},
 		{name: "restart", run: restart},
 		{name: "amnesia", run: amnesia},
+		{name: "several", run: several},
+		{name: "batch", run: batch, needs: func(d *driver) bool { return d.batches }, without: "has no batch registration"},
+		{name: "persistent", run: persistent, needs: func(d *driver) bool { return d.persists }, without: "has no persistent instances"},
+		{name: "config", run: config, needs: func(d *driver) bool { return d.configures }, without: "has no configuration client"},
 	}
 }
+
+func speaksGRPC(d *driver) bool { return d.grpc }
+
+const noConnection = "does not speak gRPC"
 
 // A bench is what a scenario works with.
 type bench struct {

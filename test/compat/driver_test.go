@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // A driver is one SDK in one version, and what it can do.
@@ -18,7 +19,17 @@ type driver struct {
 	prepare func(t *testing.T, dir string) []string
 
 	groups, namespaces, updates bool
-	// pushed: the SDK is told of changes over UDP. The others only poll.
+	// grpc: the SDK speaks gRPC. Its instances live as long as its connection, and
+	// it does not beat.
+	grpc bool
+	// redo is how long the SDK may take to bring its registrations to a server that
+	// is back; 0 stands for the time of a poll.
+	redo time.Duration
+	// batches, persists and configures: it can register several instances in one
+	// call, register persistent ones, and has a configuration client.
+	batches, persists, configures bool
+	// pushed: the SDK is told of changes, over UDP or its connection. The others
+	// only poll.
 	pushed bool
 	// keepsLast: the SDK ignores an empty list once it had another.
 	keepsLast bool
@@ -34,7 +45,7 @@ func drivers() []*driver {
 	return []*driver{
 		{
 			name: "go-v1", tools: []string{"go"}, prepare: prepareGo("go-v1"),
-			groups: true, namespaces: true, updates: true, pushed: true, keepsLast: true,
+			groups: true, namespaces: true, updates: true, pushed: true, keepsLast: true, configures: true,
 		},
 		{
 			// Speaks the 0.9 API. Its beats do not name the cluster.
@@ -47,25 +58,51 @@ func drivers() []*driver {
 			groups: true, namespaces: true, pushed: true, keepsLast: true, noClusters: true,
 		},
 		{
-			name: "python-0.1", tools: []string{"python3"}, prepare: preparePython("0.1.14"),
-			groups: true, namespaces: true, updates: true, cluster: "None",
+			name: "python-0.1", tools: []string{"python3"}, prepare: preparePython("0.1.14", "driver.py"),
+			groups: true, namespaces: true, updates: true, cluster: "None", configures: true,
 		},
 		{
 			// When an instance names no cluster, its beats make another one in DEFAULT.
-			name: "python-1.0", tools: []string{"python3"}, prepare: preparePython("1.0.0"),
-			groups: true, namespaces: true, updates: true, cluster: "None",
+			name: "python-1.0", tools: []string{"python3"}, prepare: preparePython("1.0.0", "driver.py"),
+			groups: true, namespaces: true, updates: true, cluster: "None", configures: true,
 		},
 		{
 			name: "java-0.9", tools: []string{"mvn", "javac", "java"}, prepare: prepareJava("0.9.0", "v09"),
-			namespaces: true, pushed: true, keepsLast: true,
+			namespaces: true, pushed: true, keepsLast: true, configures: true,
 		},
 		{
 			name: "java-1.1", tools: []string{"mvn", "javac", "java"}, prepare: prepareJava("1.1.4", "v1"),
-			groups: true, namespaces: true, updates: true, pushed: true, keepsLast: true,
+			groups: true, namespaces: true, updates: true, pushed: true, keepsLast: true, configures: true,
 		},
 		{
 			name: "java-1.4", tools: []string{"mvn", "javac", "java"}, prepare: prepareJava("1.4.8", "v1"),
-			groups: true, namespaces: true, updates: true, pushed: true,
+			groups: true, namespaces: true, updates: true, pushed: true, configures: true,
+		},
+		{
+			name: "go-v2", tools: []string{"go"}, prepare: prepareGo("go-v2"), keepsLast: true,
+			groups: true, namespaces: true, updates: true, pushed: true, grpc: true, batches: true, persists: true, configures: true,
+		},
+		{
+			name: "python-2.0", tools: []string{"python3"}, prepare: preparePython("2.0.11", "driver2.py"), keepsLast: true,
+			groups: true, namespaces: true, updates: true, pushed: true, grpc: true, batches: true, persists: true, configures: true,
+		},
+		{
+			// Looks every 30 s what it must register again.
+			name: "python-3.2", tools: []string{"python3"}, prepare: preparePython("3.2.0", "driver2.py"), keepsLast: true,
+			groups: true, namespaces: true, updates: true, pushed: true, grpc: true, batches: true, persists: true, configures: true,
+			redo: 40 * time.Second,
+		},
+		{
+			name: "java-2.5", tools: []string{"mvn", "javac", "java"}, prepare: prepareJava("2.5.1", "v2"),
+			groups: true, namespaces: true, updates: true, pushed: true, grpc: true, batches: true, persists: true, configures: true,
+		},
+		{
+			name: "java-3.0", tools: []string{"mvn", "javac", "java"}, prepare: prepareJava("3.0.3", "v2"),
+			groups: true, namespaces: true, updates: true, pushed: true, grpc: true, batches: true, persists: true, configures: true,
+		},
+		{
+			name: "rust-0.8", tools: []string{"cargo"}, prepare: prepareRust,
+			groups: true, namespaces: true, updates: true, pushed: true, grpc: true, batches: true, persists: true, configures: true,
 		},
 	}
 }
@@ -99,13 +136,21 @@ func prepareNode(version string) func(*testing.T, string) []string {
 	}
 }
 
-func preparePython(version string) func(*testing.T, string) []string {
+func preparePython(version, program string) func(*testing.T, string) []string {
 	return func(t *testing.T, dir string) []string {
 		output(t, exec.CommandContext(t.Context(), "python3", "-m", "venv", dir))
 		python := filepath.Join(dir, "bin", "python")
 		output(t, exec.CommandContext(t.Context(), python, "-m", "pip", "-q", "install", "nacos-sdk-python=="+version))
-		return []string{python, filepath.Join(source(t, "python"), "driver.py")}
+		return []string{python, filepath.Join(source(t, "python"), program)}
 	}
+}
+
+// prepareRust builds the driver without optimisation, which takes a minute or two.
+func prepareRust(t *testing.T, dir string) []string {
+	cmd := exec.CommandContext(t.Context(), "cargo", "build", "--quiet", "--locked", "--target-dir", dir)
+	cmd.Dir = source(t, "rust")
+	output(t, cmd)
+	return []string{filepath.Join(dir, "debug", "driver")}
 }
 
 // prepareJava compiles the driver with the calls of one age of the client.
@@ -113,8 +158,11 @@ func prepareJava(version, calls string) func(*testing.T, string) []string {
 	return func(t *testing.T, dir string) []string {
 		src := source(t, "java")
 		paths := filepath.Join(dir, "classpath")
-		output(t, exec.CommandContext(t.Context(), "mvn", "-q", "-B", "-f", filepath.Join(src, "pom.xml"),
-			"-Dnacos.version="+version, "-Dmdep.outputFile="+paths, "dependency:build-classpath"))
+		mvn := []string{"-q", "-B", "-f", filepath.Join(src, "pom.xml"), "-Dnacos.version=" + version, "-Dmdep.outputFile=" + paths}
+		if calls == "v2" {
+			mvn = append(mvn, "-Plogback")
+		}
+		output(t, exec.CommandContext(t.Context(), "mvn", append(mvn, "dependency:build-classpath")...))
 		list, err := os.ReadFile(paths)
 		if err != nil {
 			t.Fatal(err)
@@ -130,7 +178,7 @@ func prepareJava(version, calls string) func(*testing.T, string) []string {
 		}
 		output(t, exec.CommandContext(t.Context(), "javac", compile...))
 		return []string{
-			"java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Duser.home=" + dir,
+			"java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Duser.home=.", // each client's own folder
 			"-cp", dir + string(os.PathListSeparator) + classpath, "Driver", version,
 		}
 	}

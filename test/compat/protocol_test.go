@@ -9,8 +9,10 @@ import (
 // An order is one line to a driver.
 type order struct {
 	ID int    `json:"id"`
-	Op string `json:"op"` // register, deregister, update, lookup, subscribe, status
+	Op string `json:"op"` // register, deregister, update, batch, lookup, subscribe, status, config
 	Instance
+	// Batch are the instances of a batch order.
+	Batch []Instance `json:"batch,omitempty"`
 }
 
 // Instance is an instance as an order names it and as an SDK shows it. Service and
@@ -25,6 +27,8 @@ type Instance struct {
 	Enabled  bool              `json:"enabled"`
 	Healthy  bool              `json:"healthy"`
 	Metadata map[string]string `json:"metadata,omitempty"`
+	// Persistent is set in orders only.
+	Persistent bool `json:"persistent,omitempty"`
 }
 
 // addr returns ip:port.
@@ -37,7 +41,7 @@ type line struct {
 	Ready string     `json:"ready"` // the SDK's name and version
 	ID    int        `json:"id"`
 	Error string     `json:"error"`
-	Text  string     `json:"text"` // the answer to a status order
+	Text  string     `json:"text"` // the answer to a status or config order
 	Hosts []Instance `json:"hosts"`
 	// Service is the service that a listener was told about.
 	Service string `json:"service"`

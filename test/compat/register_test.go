@@ -243,10 +243,9 @@ func odd(t *testing.T, b *bench) {
 	inst.Metadata = map[string]string{"a&b=c": "100%;x+y #1&z=?", "quote": `"\'`, "percent": "%41%zz", "lines": "1\n2\t3"}
 	c.do("register", inst)
 	checkShown(t, c.lookup(p.service, p.group, aMoment, "the instance", only(inst.addr())), inst)
-	eventually(t, aPoll, "a beat", func() bool {
-		got, ok := s.candidate(p, inst.addr())
-		return ok && got.SinceBeat != nil && *got.SinceBeat < 1000 && time.Since(registeredAt(s, p, inst)) > 2*time.Second
-	})
+	if !b.driver.grpc {
+		awaitBeat(t, s, p, inst)
+	}
 	checkStored(t, s, p, inst)
 }
 

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"encoding/json"
 	"io"
+	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -29,10 +31,38 @@ type server struct {
 // serve runs a server with an empty data directory until the test ends.
 func serve(t *testing.T, bin string) *server {
 	t.Helper()
-	s := &server{t: t, bin: bin, dir: filepath.Join(t.TempDir(), "data"), addr: "127.0.0.1:0"}
+	s := &server{t: t, bin: bin, dir: filepath.Join(t.TempDir(), "data"), addr: freeAddr(t)}
 	s.start()
 	t.Cleanup(s.kill)
 	return s
+}
+
+// lowestPort and highestPort bound the ports of servers: below those that systems
+// choose for outgoing connections, so that a server gets its ports again after a
+// restart, with room for the port of gRPC.
+const (
+	lowestPort  = 20000
+	highestPort = 31000
+	grpcOffset  = 1000 // what SDKs add to the port that they are told
+)
+
+// freeAddr returns a loopback address whose port, and that of gRPC, are free.
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	for range 100 {
+		port := lowestPort + rand.IntN(highestPort-lowestPort)
+		if isFree(port) && isFree(port+grpcOffset) {
+			return addrOf("127.0.0.1", int32(port))
+		}
+	}
+	t.Fatal("no pair of ports is free")
+	return ""
+}
+
+// isFree reports whether a loopback port can be listened on.
+func isFree(port int) bool {
+	l, err := net.Listen("tcp", addrOf("127.0.0.1", int32(port)))
+	return err == nil && l.Close() == nil
 }
 
 // readyLine finds the address in the line that a server prints when it is ready.

@@ -77,7 +77,11 @@ func fatal(err error) {
 func main() {
 	out := &printer{out: os.Stdout}
 	os.Stdout = os.Stderr // what the SDK prints is not for the test
-	client, err := connect(os.Args[1], os.Args[2], os.Args[3])
+	param, err := settings(os.Args[1], os.Args[2], os.Args[3])
+	if err != nil {
+		fatal(err)
+	}
+	client, err := clients.NewNamingClient(param)
 	if err != nil {
 		fatal(err)
 	}
@@ -90,32 +94,32 @@ func main() {
 			fatal(err)
 		}
 		a := answer{ID: o.ID}
-		if err := obey(client, &o, &a, out); err != nil {
+		if err := obey(client, param, &o, &a, out); err != nil {
 			a.Error = err.Error()
 		}
 		out.print(a)
 	}
 }
 
-func connect(host, port, namespace string) (naming_client.INamingClient, error) {
+func settings(host, port, namespace string) (vo.NacosClientParam, error) {
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {
-		return nil, err
+		return vo.NacosClientParam{}, err
 	}
 	dir, err := os.Getwd()
 	if err != nil {
-		return nil, err
+		return vo.NacosClientParam{}, err
 	}
-	return clients.NewNamingClient(vo.NacosClientParam{
+	return vo.NacosClientParam{
 		ClientConfig: &constant.ClientConfig{
 			NamespaceId: namespace, TimeoutMs: 5000, NotLoadCacheAtStart: true,
 			LogDir: dir + "/log", CacheDir: dir + "/cache", LogLevel: "info",
 		},
 		ServerConfigs: []constant.ServerConfig{{IpAddr: host, Port: n, ContextPath: "/nacos", Scheme: "http"}},
-	})
+	}, nil
 }
 
-func obey(c naming_client.INamingClient, o *order, a *answer, out *printer) error {
+func obey(c naming_client.INamingClient, param vo.NacosClientParam, o *order, a *answer, out *printer) error {
 	switch o.Op {
 	case "register":
 		return done(c.RegisterInstance(vo.RegisterInstanceParam{
@@ -152,12 +156,36 @@ func obey(c naming_client.INamingClient, o *order, a *answer, out *printer) erro
 				out.print(told) // err says that the list is empty
 			},
 		})
+	case "config":
+		text, err := config(param, o)
+		a.Text = text
+		return err
 	case "status":
 		_, err := c.GetAllServicesInfo(vo.GetAllServiceInfoParam{PageNo: 1, PageSize: 10})
 		a.Text = "UP"
 		return err
 	}
 	return fmt.Errorf("no order %q", o.Op)
+}
+
+// config reads, watches and publishes a configuration, and leaves the watch on.
+func config(param vo.NacosClientParam, o *order) (string, error) {
+	c, err := clients.NewConfigClient(param)
+	if err != nil {
+		return "", err
+	}
+	content, err := c.GetConfig(vo.ConfigParam{DataId: o.Service, Group: o.Group})
+	text := "get: " + content
+	if err != nil {
+		text = "get: " + err.Error()
+	}
+	if err := c.ListenConfig(vo.ConfigParam{DataId: o.Service, Group: o.Group, OnChange: func(_, _, _, data string) {
+		fmt.Fprintln(os.Stderr, "the listener was told", data)
+	}}); err != nil {
+		return text, err
+	}
+	ok, err := c.PublishConfig(vo.ConfigParam{DataId: o.Service, Group: o.Group, Content: "a"})
+	return fmt.Sprintf("%s; publish: %t %v", text, ok, err), nil
 }
 
 func shown(h model.Instance) instance {

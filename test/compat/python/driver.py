@@ -93,6 +93,17 @@ class Driver:
         self.client.list_naming_instance("any")
         return {"text": "UP"}
 
+    def config(self, o):
+        """Reads, watches and publishes a configuration, and leaves the watch on."""
+        which = (o["service"], o["group"])
+        text = "get: " + str(self.client.get_config(*which))
+        self.client.add_config_watcher(*which, lambda told: print("the listener was told", told))
+        try:
+            published = self.client.publish_config(*which, "a")
+        except Exception as e:
+            published = repr(e)
+        return {"text": f"{text}; publish: {published}"}
+
     @staticmethod
     def done(ok):
         return {} if ok else {"error": "the SDK answered " + repr(ok)}

@@ -1,4 +1,7 @@
 import com.alibaba.nacos.api.NacosFactory;
+import com.alibaba.nacos.api.config.ConfigService;
+import com.alibaba.nacos.api.config.listener.AbstractListener;
+import com.alibaba.nacos.api.exception.NacosException;
 import com.alibaba.nacos.api.naming.NamingService;
 import com.alibaba.nacos.api.naming.listener.EventListener;
 import com.alibaba.nacos.api.naming.listener.NamingEvent;
@@ -72,6 +75,12 @@ public final class Driver {
             case "lookup":
                 answer.hosts = Wire.Host.all(Calls.lookup(naming, order));
                 break;
+            case "batch":
+                Calls.batch(naming, order);
+                break;
+            case "config":
+                answer.text = config(order.service, order.group);
+                break;
             case "subscribe":
                 Calls.subscribe(naming, order, listener(order.service));
                 break;
@@ -80,6 +89,23 @@ public final class Driver {
                 break;
             default:
                 throw new IllegalArgumentException("no order " + order.op);
+        }
+    }
+
+    /** Reads, watches and publishes a configuration, and leaves the watch on. */
+    private String config(String dataId, String group) throws Exception {
+        ConfigService configs = NacosFactory.createConfigService(properties);
+        String text = "get: " + configs.getConfig(dataId, group, 3000);
+        configs.addListener(dataId, group, new AbstractListener() {
+            @Override
+            public void receiveConfigInfo(String content) {
+                System.err.println("the listener was told " + content);
+            }
+        });
+        try {
+            return text + "; publish: " + configs.publishConfig(dataId, group, "a");
+        } catch (NacosException e) {
+            return text + "; publish: " + e;
         }
     }
 

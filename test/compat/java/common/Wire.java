@@ -16,7 +16,9 @@ final class Wire {
         int port;
         double weight;
         boolean enabled;
+        boolean persistent;
         Map<String, String> metadata;
+        List<Order> batch;
 
         String clusterOrDefault() {
             return cluster == null || cluster.isEmpty() ? "DEFAULT" : cluster;
@@ -29,6 +31,9 @@ final class Wire {
             instance.setClusterName(clusterOrDefault());
             instance.setWeight(weight);
             instance.setEnabled(enabled);
+            if (persistent) {
+                Calls.makePersistent(instance);
+            }
             instance.setMetadata(metadata == null ? new HashMap<>() : metadata);
             return instance;
         }

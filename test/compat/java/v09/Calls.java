@@ -27,5 +27,13 @@ final class Calls {
         naming.subscribe(order.service, listener);
     }
 
+    static void batch(NamingService naming, Wire.Order order) {
+        throw new UnsupportedOperationException("this nacos-client has no batch registration");
+    }
+
+    static void makePersistent(Instance instance) {
+        throw new UnsupportedOperationException("nacos-client 0.9 has no persistent instances");
+    }
+
     private Calls() {}
 }

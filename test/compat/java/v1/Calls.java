@@ -5,7 +5,7 @@ import com.alibaba.nacos.api.naming.pojo.Instance;
 import java.util.List;
 import java.util.Properties;
 
-/** The calls of nacos-client 1.1 and later. */
+/** The calls of nacos-client 1.x. */
 final class Calls {
     static void register(NamingService naming, Wire.Order order) throws Exception {
         naming.registerInstance(order.service, group(order), order.instance());
@@ -25,6 +25,14 @@ final class Calls {
 
     static void subscribe(NamingService naming, Wire.Order order, EventListener listener) throws Exception {
         naming.subscribe(order.service, group(order), listener);
+    }
+
+    static void batch(NamingService naming, Wire.Order order) {
+        throw new UnsupportedOperationException("this nacos-client has no batch registration");
+    }
+
+    static void makePersistent(Instance instance) {
+        instance.setEphemeral(false);
     }
 
     private static String group(Wire.Order order) {
