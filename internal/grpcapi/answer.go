@@ -73,11 +73,11 @@ func (x *call) dispatch() (kind string) {
 	defer x.recovered()
 	a := x.client.api
 	if forMembers(x.Type) {
-		x.fail(grpcv2.Failure{Result: grpcv2.ResultFailure, Code: grpcv2.CodeBadRequest, Message: " invoke " + x.Type + " from sdk is forbidden"})
+		x.fail(grpcv2.ResultFailure, grpcv2.CodeBadRequest, " invoke "+x.Type+" from sdk is forbidden")
 		return other
 	}
 	if err := a.ready(); err != nil {
-		x.fail(grpcv2.Failure{Result: grpcv2.ResultFailure, Code: grpcv2.CodeStarting, Message: "Server is starting,please try later."})
+		x.fail(grpcv2.ResultFailure, grpcv2.CodeStarting, "Server is starting,please try later.")
 		return other
 	}
 	if x.Type == grpcv2.ServerCheck {
@@ -89,11 +89,11 @@ func (x *call) dispatch() (kind string) {
 		return grpcv2.ServerCheck
 	}
 	if x.route = x.find(); x.route == nil {
-		x.fail(grpcv2.Failure{Result: grpcv2.ResultFailure, Code: grpcv2.CodeNoHandler, Message: "RequestHandler Not Found"})
+		x.fail(grpcv2.ResultFailure, grpcv2.CodeNoHandler, "RequestHandler Not Found")
 		return other
 	}
 	if x.who == nil {
-		x.fail(grpcv2.Failure{Result: grpcv2.ResultFailure, Code: grpcv2.CodeUnregistered, Message: "Connection is unregistered."})
+		x.fail(grpcv2.ResultFailure, grpcv2.CodeUnregistered, "Connection is unregistered.")
 		return x.Type
 	}
 	x.client.touch(a.core.Now())
@@ -101,10 +101,8 @@ func (x *call) dispatch() (kind string) {
 		x.fault(err)
 	}
 	if n, most := messageLen(x.answer), x.who.maxMessage(); n > most {
-		x.fail(grpcv2.Failure{
-			Result: grpcv2.CodeServerError, Code: grpcv2.CodeServerError,
-			Message: fmt.Sprintf("the answer has %d bytes, and this client takes no more than %d", n, most),
-		})
+		x.fail(grpcv2.CodeServerError, grpcv2.CodeServerError,
+			fmt.Sprintf("the answer has %d bytes, and this client takes no more than %d", n, most))
 	}
 	return x.Type
 }
@@ -123,18 +121,17 @@ func (x *call) find() *route {
 }
 
 // fail answers with an ErrorResponse, in the place of what was written.
-func (x *call) fail(f grpcv2.Failure) {
-	x.code = f.Code
-	x.answer.Type = grpcv2.ErrorResponse
-	x.answer.Tail = nil
-	x.answer.Buf = grpcv2.AppendFailure(x.answer.Buf[:transport.Headroom], &f)
+func (x *call) fail(result, code int32, message string) {
+	x.code = code
+	x.answer.Type, x.answer.Tail = grpcv2.ErrorResponse, nil
+	x.answer.Buf = grpcv2.AppendFailure(x.answer.Buf[:transport.Headroom], &grpcv2.Failure{Result: result, Code: code, Message: message})
 }
 
 // refuse answers with a failure in the request's own type of answer.
-func (x *call) refuse(f grpcv2.Failure) {
-	x.code = f.Code
-	x.answer.Type = x.route.response
-	x.answer.Tail = nil
+func (x *call) refuse(code int32, message string) {
+	x.code = code
+	x.answer.Type, x.answer.Tail = x.route.response, nil
+	f := grpcv2.Failure{Result: grpcv2.ResultFailure, Code: code, Message: message}
 	x.answer.Buf = x.route.refuse(x.answer.Buf[:transport.Headroom], &f)
 }
 
@@ -157,7 +154,7 @@ func (x *call) health() error {
 func (x *call) recovered() {
 	if p := recover(); p != nil {
 		id := x.client.logPanic("a call", x.Payload, p)
-		x.fail(grpcv2.Failure{Result: grpcv2.CodeServerError, Code: grpcv2.CodeServerError, Message: "internal error, the server's log has it under id " + id})
+		x.fail(grpcv2.CodeServerError, grpcv2.CodeServerError, "internal error, the server's log has it under id "+id)
 	}
 }
 

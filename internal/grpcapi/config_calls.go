@@ -13,7 +13,7 @@ func (x *call) configQuery() error {
 	if err := grpcv2.DecodeEmpty(x.Body); err != nil {
 		return decoded(err)
 	}
-	x.refuse(grpcv2.Failure{Result: grpcv2.ResultFailure, Code: grpcv2.CodeConfigNotFound, Message: "config data not exist"})
+	x.refuse(grpcv2.CodeConfigNotFound, "config data not exist")
 	return nil
 }
 
@@ -32,9 +32,6 @@ func (x *call) configWrite() error {
 	if err := grpcv2.DecodeEmpty(x.Body); err != nil {
 		return decoded(err)
 	}
-	x.refuse(grpcv2.Failure{
-		Result: grpcv2.ResultFailure, Code: grpcv2.CodeNotSupported,
-		Message: "Rollcall is a service registry and keeps no configurations",
-	})
+	x.refuse(grpcv2.CodeNotSupported, "Rollcall is a service registry and keeps no configurations")
 	return nil
 }

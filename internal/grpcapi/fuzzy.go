@@ -241,11 +241,12 @@ func (x *call) fuzzyWatch() error {
 
 func (x *call) startFuzzy(watches *fuzzies, q *grpcv2.FuzzyWatchRequest) error {
 	if len(q.Pattern) > maxPattern {
-		return registry.Refuse(registry.InvalidArgument, "groupKeyPattern", "", "Param 'groupKeyPattern' is illegal, the param length should not exceed %d.", maxPattern)
+		return registry.Refuse(registry.InvalidArgument, "groupKeyPattern", "",
+			"Param 'groupKeyPattern' is illegal, the param length should not exceed %d.", maxPattern)
 	}
 	f := newFuzzy(x.client, q.Pattern)
 	if !watches.add(f) {
-		x.refuse(grpcv2.Failure{Result: grpcv2.ResultFailure, Code: grpcv2.CodePatternLimit, Message: "fuzzy watch pattern over limit"})
+		x.refuse(grpcv2.CodePatternLimit, "fuzzy watch pattern over limit")
 		return nil
 	}
 	if x.client.left() { // and has dropped its watches before this one was added
@@ -254,7 +255,7 @@ func (x *call) startFuzzy(watches *fuzzies, q *grpcv2.FuzzyWatchRequest) error {
 	}
 	x.answer.Written = f.start
 	if f.begin(x.client.api.matching(&f.pattern), q.Received, q.Initializing) {
-		x.refuse(grpcv2.Failure{Result: grpcv2.ResultFailure, Code: grpcv2.CodeMatchLimit, Message: "fuzzy watch pattern match service count over limit"})
+		x.refuse(grpcv2.CodeMatchLimit, "fuzzy watch pattern match service count over limit")
 		return nil
 	}
 	x.succeed()

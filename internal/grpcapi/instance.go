@@ -136,7 +136,7 @@ func (x *call) unsupported(t grpcv2.Optional) {
 		x.blank("type")
 		return
 	}
-	x.fail(grpcv2.Failure{Result: grpcv2.CodeInvalid, Code: grpcv2.CodeInvalid, Message: "Unsupported request type " + t.Value})
+	x.fail(grpcv2.CodeInvalid, grpcv2.CodeInvalid, "Unsupported request type "+t.Value)
 }
 
 // admit checks what comes before a request about one instance is looked at. ok is

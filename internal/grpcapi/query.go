@@ -80,7 +80,7 @@ func (x *call) list() error {
 			int(min(max(offset, 0), math.MaxInt32)), int(max(q.PageSize, 0)))
 	}
 	if fault := pageFault(q.PageNo, q.PageSize, total); fault != "" {
-		x.fail(grpcv2.Failure{Result: grpcv2.CodeServerError, Code: grpcv2.CodeServerError, Message: fault})
+		x.fail(grpcv2.CodeServerError, grpcv2.CodeServerError, fault)
 		return nil
 	}
 	names := make([]string, len(keys))
