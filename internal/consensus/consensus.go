@@ -105,7 +105,7 @@ type Log struct {
 	log   *slog.Logger
 	fsm   *machine
 	disk  *diskHealth
-	ready chan struct{} // closed when the state is complete and proposals are taken
+	ready chan struct{} // closed when the state is complete, see Ready
 	slots chan struct{} // one token for each proposal in flight
 
 	mu       sync.RWMutex   // guards what follows; calls hold it for reading while they enter
@@ -143,7 +143,9 @@ func New(cfg Config, fsm FSM, logger *slog.Logger) (*Log, error) {
 }
 
 // Ready is closed when the state machine holds everything that was ever
-// acknowledged and proposals are taken. It stays open when Run fails earlier.
+// acknowledged and proposals are taken. A lone voter whose disk takes no writes
+// is ready as well: it refuses proposals with the error of the disk until that
+// has recovered. It stays open when Run fails earlier.
 func (l *Log) Ready() <-chan struct{} { return l.ready }
 
 // Health returns nil, or why the disk takes no writes at the moment: the error of
@@ -165,17 +167,35 @@ func (l *Log) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = n.lead(ctx)
-	if err == nil && l.advance(starting, serving, n) {
-		close(l.ready)
-		<-ctx.Done()
-		l.close()
-		l.drain()
-	}
-	if ctx.Err() != nil {
+	if err = l.serve(ctx, n); ctx.Err() != nil {
 		err = nil // an end before the beginning is orderly, too
 	}
 	return errors.Join(err, n.close())
+}
+
+// serve completes the state, takes proposals until ctx ends and waits for those
+// under way.
+func (l *Log) serve(ctx context.Context, n *node) error {
+	if n.sole {
+		if err := errors.Join(n.replay(l.fsm), n.campaign()); err != nil {
+			return err
+		}
+	}
+	refused := n.lead(ctx, !n.sole)
+	if ctx.Err() != nil || !l.advance(starting, serving, n) {
+		return ctx.Err()
+	}
+	if refused != nil {
+		l.log.Error("the disk takes no writes: persistent data can be read and not changed until it does", "err", refused)
+	}
+	close(l.ready)
+	if refused != nil && n.lead(ctx, true) == nil {
+		l.log.Info("the disk takes writes: persistent data can be changed again")
+	}
+	<-ctx.Done()
+	l.close()
+	l.drain()
+	return nil
 }
 
 // advance moves from one phase to the next and tells whether it was in the

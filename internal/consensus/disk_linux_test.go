@@ -177,3 +177,48 @@ func TestReadOnlyDisk(t *testing.T) {
 		}
 	}
 }
+
+// TestStartOnAFullDisk starts with less room than the library needs to become
+// leader: what is known is served, changes are refused, and it goes on by
+// itself when there is room again.
+func TestStartOnAFullDisk(t *testing.T) {
+	mount := mountTmpfs(t, "4m", 0)
+	cfg := DefaultConfig(filepath.Join(mount, "raft"), "member-1")
+	r := start(t, cfg)
+	r.propose(t, "before the snapshot")
+	if err := r.Compact(); err != nil {
+		t.Fatal(err)
+	}
+	proposeMany(t, r, 0, 300)
+	filler := fillDisk(t, mount)
+	acked, refused := proposeUntilFull(t, r, "")
+	for leads := true; leads; leads = r.Stats().Leader { // each start takes some of the room left inside the log
+		if err := r.stop(); err != nil {
+			t.Fatal(err)
+		}
+		r = start(t, cfg)
+	}
+	holds := func() {
+		t.Helper()
+		if got, want := r.state.total(), uint64(1+300+len(acked)); got != want || r.state.count(refused) != 0 {
+			t.Fatalf("the state holds %d commands, want %d, and the refused one %d times", got, want, r.state.count(refused))
+		}
+	}
+	holds()
+	stays(t, r)
+	var backup bytes.Buffer
+	if _, err := r.Backup(&backup); err != nil {
+		t.Errorf("Backup on a full disk: %v", err)
+	}
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	recovered(t, r)
+	acked = append(acked, "again")
+	holds() // nothing was applied twice
+	if err := r.Compact(); err != nil {
+		t.Errorf("Compact with room again: %v", err)
+	}
+	r = restart(t, r)
+	holds()
+}

@@ -29,6 +29,8 @@ const (
 	// keptSnapshots is how many snapshots stay. The older one and the entries
 	// since stand in for a newest one that is damaged.
 	keptSnapshots = 2
+	// lookEvery is how often a start looks whether the disk takes its writes.
+	lookEvery = 50 * time.Millisecond
 	// shutdownTime bounds the wait for the library to stop. It stops in
 	// milliseconds unless the disk hangs.
 	shutdownTime = 10 * time.Second
@@ -165,25 +167,58 @@ func (n *node) join(cfg Config) error {
 	return nil
 }
 
-// lead waits until this member leads and the state machine has applied every
-// entry of the log.
-func (n *node) lead(ctx context.Context) error {
-	if n.sole {
-		if err := n.campaign(); err != nil {
-			return err
+// replay hands the entries after the newest snapshot to the state machine, for
+// a lone voter: what is on its disk is committed. The library would apply them
+// as well, but as a leader only, and to become one it must write: a full disk
+// would keep a server from serving what it knows.
+func (n *node) replay(fsm *machine) error {
+	for index := n.raft.AppliedIndex() + 1; index <= n.raft.LastIndex(); index++ {
+		var entry raft.Log
+		if err := n.logs.GetLog(index, &entry); err != nil {
+			return fmt.Errorf("read entry %d of %s: %w", index, n.logs.path, err)
+		}
+		if entry.Type == raft.LogCommand {
+			fsm.replay(&entry)
 		}
 	}
+	return nil
+}
+
+// lead waits until this member leads and the library has applied every entry
+// of the log, and returns nil then. It gives up when ctx ends, with its error;
+// and when the disk takes no writes, with that error, if patient is false.
+func (n *node) lead(ctx context.Context, patient bool) error {
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	var applied <-chan error
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case leads := <-n.raft.LeaderCh():
-			if leads && n.raft.Barrier(0).Error() == nil {
+			if leads {
+				applied = n.barrier()
+			}
+		case err := <-applied:
+			if err == nil {
 				n.logs.recent.Store(nil)
 				return nil
 			}
+			applied = nil // until it leads again
+		case <-look.C:
+			if err := n.disk.get(); err != nil && !patient {
+				return err
+			}
 		}
 	}
+}
+
+// barrier returns where to learn that all entries up to now are applied, or
+// that this member has ceased to lead. On a hung disk that takes for ever.
+func (n *node) barrier() <-chan error {
+	done := make(chan error, 1)
+	go func() { done <- n.raft.Barrier(0).Error() }() // ends with the library
+	return done
 }
 
 // campaign makes a lone voter stand for election now, instead of after the
