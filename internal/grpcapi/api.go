@@ -34,7 +34,7 @@ type Parts struct {
 // push tells of, 0 when it tells of none.
 type Observer interface {
 	// Answered: a unary call of a known type, else "other", was answered with an
-	// error code (0 for success).
+	// error code (0 for success). requestType is memory of the request.
 	Answered(requestType string, code int, took time.Duration)
 	// Sent: a push was handed to the transport.
 	Sent(sinceChange time.Duration)
