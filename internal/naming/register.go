@@ -85,14 +85,20 @@ func (c *Core) leaveOthers(ctx context.Context, cause registry.Cause, r *Registr
 	})
 }
 
-// register makes the registration without checking the instance's own fields.
+// register makes the registration without checking the instance's own fields. An
+// instance that is there needs no admission and is renewed in one look-up.
 func (c *Core) register(ctx context.Context, cause registry.Cause, r Registration) error {
-	if err := c.admit(&r); err != nil {
-		return err
-	}
 	cmd := registry.Register{
 		Meta: c.meta(cause), Service: r.Service, Owner: r.owner(), Instance: r.Instance,
 		Kind: r.Kind, TakeHealth: r.TakeHealth,
+	}
+	if r.Instance.Ephemeral {
+		if known, err := c.store.Renew(&cmd); known {
+			return err
+		}
+	}
+	if err := c.admit(&r); err != nil {
+		return err
 	}
 	if r.Instance.Ephemeral {
 		return c.store.Register(&cmd)

@@ -165,22 +165,24 @@ const maxBeatTime = 365 * 24 * time.Hour
 
 // beatTimesOf reads the life times that m asks for. As in the original only
 // all-digit values count; anything else means the default, and so does 0.
-func beatTimesOf(m Metadata) BeatTimes {
+func beatTimesOf(m Metadata) (t BeatTimes) {
 	if !strings.Contains(string(m), `"preserved.`) {
-		return BeatTimes{}
+		return t
 	}
-	return BeatTimes{
-		Interval: preservedMillis(m, KeyBeatInterval),
-		Timeout:  preservedMillis(m, KeyBeatTimeout),
-		Delete:   preservedMillis(m, KeyDeleteTimeout),
+	for key, value := range m.All() {
+		switch key {
+		case KeyBeatInterval:
+			t.Interval = preservedMillis(value)
+		case KeyBeatTimeout:
+			t.Timeout = preservedMillis(value)
+		case KeyDeleteTimeout:
+			t.Delete = preservedMillis(value)
+		}
 	}
+	return t
 }
 
-func preservedMillis(m Metadata, key string) time.Duration {
-	text, ok := m.Get(key)
-	if !ok {
-		return 0
-	}
+func preservedMillis(text string) time.Duration {
 	ms, err := strconv.ParseUint(text, 10, 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		return 0

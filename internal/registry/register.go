@@ -33,6 +33,22 @@ func (s *Store) Register(c *Register) error {
 	return err
 }
 
+// Renew is Register for an instance that may be there. If it is not, known is false
+// and nothing was changed.
+func (s *Store) Renew(c *Register) (known bool, err error) {
+	sh := s.shard(c.Service)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	svc := sh.services[c.Service]
+	if svc.find(c.Instance.Key().identity()) == nil {
+		return false, nil
+	}
+	if err := c.refusal(svc); err != nil {
+		return true, err
+	}
+	return true, c.enrol(s, sh)
+}
+
 func (c *Register) target() ServiceKey { return c.Service }
 
 func (c *Register) refusal(svc *service) error {
