@@ -27,8 +27,20 @@ func Check(cfg Config) (string, error) {
 	if err := consensus.Check(filepath.Join(cfg.DataDir, "raft")); err != nil {
 		return "", err
 	}
-	if report.Migrates {
-		return fmt.Sprintf("the data directory %s has format %d and will be migrated, after a copy", cfg.DataDir, report.Format), nil
+	space, err := store.SpaceOf(cfg.DataDir)
+	if err != nil {
+		return "", err
 	}
-	return fmt.Sprintf("the data directory %s can be used", cfg.DataDir), nil
+	if report.Migrates {
+		return fmt.Sprintf("the data directory %s has format %d and will be migrated, after a copy", cfg.DataDir, report.Format) + warnOf(space), nil
+	}
+	return fmt.Sprintf("the data directory %s can be used", cfg.DataDir) + warnOf(space), nil
+}
+
+// warnOf returns what to add when the disk has little room left, or "".
+func warnOf(space store.Space) string {
+	if space.Free >= diskFloor {
+		return ""
+	}
+	return fmt.Sprintf(", but only %d bytes are free on its disk: persistent changes will be refused when it is full", space.Free)
 }

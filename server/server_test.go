@@ -216,21 +216,26 @@ func TestCannotStart(t *testing.T) {
 			"damaged durable log",
 			func(t *testing.T, cfg *server.Config) string {
 				servertest.New(t, servertest.WithDataDir(cfg.DataDir)).Stop(t)
-				path := filepath.Join(cfg.DataDir, "raft", "begun") // kept; all else goes
-				saved, err := os.ReadFile(path)
-				if err != nil {
+				path := filepath.Join(cfg.DataDir, "raft")
+				if err := os.RemoveAll(path); err != nil {
 					t.Fatal(err)
 				}
-				if err := os.RemoveAll(filepath.Dir(path)); err != nil {
+				if err := os.Mkdir(path, 0o700); err != nil {
 					t.Fatal(err)
 				}
-				if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
+				return path
+			},
+			func(t *testing.T, cfg *server.Config) { cfg.DataDir = t.TempDir() },
+		},
+		{
+			"durable log removed",
+			func(t *testing.T, cfg *server.Config) string {
+				servertest.New(t, servertest.WithDataDir(cfg.DataDir)).Stop(t)
+				path := filepath.Join(cfg.DataDir, "raft")
+				if err := os.RemoveAll(path); err != nil {
 					t.Fatal(err)
 				}
-				if err := os.WriteFile(path, saved, 0o600); err != nil {
-					t.Fatal(err)
-				}
-				return filepath.Dir(path)
+				return path
 			},
 			func(t *testing.T, cfg *server.Config) { cfg.DataDir = t.TempDir() },
 		},

@@ -38,11 +38,11 @@ func damageable(t *testing.T) (Config, uint64) {
 // copyOf returns cfg for a copy of its directory.
 func copyOf(t *testing.T, cfg Config) Config {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "raft")
-	if err := os.CopyFS(dir, os.DirFS(cfg.Dir)); err != nil {
+	home := t.TempDir()
+	if err := os.CopyFS(home, os.DirFS(filepath.Dir(cfg.Dir))); err != nil {
 		t.Fatal(err)
 	}
-	cfg.Dir = dir
+	cfg.Dir = filepath.Join(home, filepath.Base(cfg.Dir))
 	return cfg
 }
 
@@ -86,6 +86,14 @@ func flip(at int) func([]byte) []byte {
 	}
 }
 
+// oldMark puts the mark of a completed start where it was at first.
+func oldMark(t *testing.T, cfg Config) {
+	t.Helper()
+	if err := os.Rename(markOf(cfg.Dir), filepath.Join(cfg.Dir, oldMarkName)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestDamage(t *testing.T) {
 	sound, all := damageable(t)
 	log := func(cfg Config) string { return filepath.Join(cfg.Dir, logName) }
@@ -116,7 +124,18 @@ func TestDamage(t *testing.T) {
 			os.Remove(log(cfg))
 			os.RemoveAll(filepath.Join(cfg.Dir, snapshotsName))
 		}, "log.db is missing or empty"},
-		{"the mark of a completed start is gone", func(_ *testing.T, cfg Config) { os.Remove(filepath.Join(cfg.Dir, begunName)) }, ""},
+		{"all files are gone", func(t *testing.T, cfg Config) {
+			os.RemoveAll(cfg.Dir)
+			makeDir(t, cfg.Dir)
+		}, "log.db is missing or empty"},
+		{"the directory is gone", func(_ *testing.T, cfg Config) { os.RemoveAll(cfg.Dir) }, "raft is missing"},
+		{"the mark of a completed start is gone", func(_ *testing.T, cfg Config) { os.Remove(markOf(cfg.Dir)) }, ""},
+		{"an older version made the mark", oldMark, ""},
+		{"an older version made the mark and the log is gone", func(t *testing.T, cfg Config) {
+			oldMark(t, cfg)
+			os.Remove(log(cfg))
+			os.RemoveAll(filepath.Join(cfg.Dir, snapshotsName))
+		}, "log.db is missing or empty"},
 		{"the log is something else", func(t *testing.T, cfg Config) {
 			edit(t, log(cfg), func(b []byte) []byte { return bytes.Repeat([]byte("text "), len(b)/5) })
 		}, "log.db is damaged"},

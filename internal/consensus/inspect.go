@@ -16,11 +16,8 @@ import (
 
 // Check tells whether [Log.Run] could use the log in dir, whose files no
 // server may have open: it reads all of it, verifies the checksums and changes
-// nothing. An absent directory is fine.
+// nothing. An absent directory is fine if there never was one.
 func Check(dir string) error {
-	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
 	_, err := inspect(dir)
 	return err
 }
@@ -28,6 +25,7 @@ func Check(dir string) error {
 // findings are what [inspect] saw in a directory that can be used.
 type findings struct {
 	begun   bool           // a start has been completed here: there must be a log
+	marked  bool           // begun, and the mark of it is where it belongs
 	newest  snapshotName   // the newest sound snapshot; zero for none
 	damaged []snapshotName // newer ones that are not sound; the log makes up for them
 	log     logFindings
@@ -46,14 +44,23 @@ type logFindings struct {
 // inspect verifies the newest snapshot and every entry of the log. An error
 // means that something acknowledged may be missing or cannot be trusted.
 func inspect(dir string) (f findings, err error) {
+	if f.begun, f.marked, err = readMark(dir); err != nil {
+		return f, err
+	}
+	switch there, err := exists(dir); {
+	case err != nil:
+		return f, err
+	case !there && f.begun:
+		return f, lost(dir)
+	case !there:
+		return f, nil
+	}
 	if err := store.Writable(dir); err != nil {
 		return f, err
 	}
 	if f.newest, f.damaged, err = inspectSnapshots(dir); err != nil {
 		return f, err
 	}
-	_, err = os.Stat(filepath.Join(dir, begunName))
-	f.begun = err == nil
 	path := filepath.Join(dir, logName)
 	switch info, err := os.Stat(path); {
 	case errors.Is(err, os.ErrNotExist):
@@ -189,6 +196,12 @@ func (f *logFindings) add(entry *raft.Log, snapshot uint64) error {
 		f.recent.add(entry)
 	}
 	return nil
+}
+
+// lost is the error for a directory that was removed.
+func lost(dir string) error {
+	return fmt.Errorf("%s is missing and with it all persistent data: put it back, or move %s away to start empty and restore a backup then",
+		dir, filepath.Dir(dir))
 }
 
 // damaged is the error for content that cannot be trusted.

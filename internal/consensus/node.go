@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"path/filepath"
 	"time"
@@ -47,11 +46,11 @@ type node struct {
 
 // openNode checks and opens the files and starts the library.
 func openNode(cfg Config, fsm *machine, disk *diskHealth, logger *slog.Logger) (_ *node, err error) {
-	if err := store.MakeDir(cfg.Dir); err != nil {
-		return nil, err
-	}
 	found, err := inspect(cfg.Dir)
 	if err != nil {
+		return nil, err
+	}
+	if err := store.MakeDir(cfg.Dir); err != nil {
 		return nil, err
 	}
 	if err := found.settle(cfg, logger); err != nil {
@@ -70,24 +69,10 @@ func openNode(cfg Config, fsm *machine, disk *diskHealth, logger *slog.Logger) (
 	if err := n.start(cfg, fsm, hlog); err != nil {
 		return nil, errors.Join(err, n.logs.close())
 	}
-	if !found.begun {
-		if err := begin(cfg); err != nil {
-			return nil, errors.Join(err, n.close())
-		}
+	if err := found.mark(cfg, logger); err != nil {
+		return nil, errors.Join(err, n.close())
 	}
 	return n, nil
-}
-
-// begunName is the file that tells of a completed start. Without it, a log that
-// was lost would look like one that has yet to begin.
-const begunName = "begun"
-
-// begin makes that file, with the member's ID for who looks.
-func begin(cfg Config) error {
-	return store.WriteFile(filepath.Join(cfg.Dir, begunName), func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, cfg.ID)
-		return err
-	})
 }
 
 // start gives a new directory its first configuration, one voter, and starts
