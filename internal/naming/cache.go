@@ -62,8 +62,8 @@ type wireForm struct {
 	asked atomic.Bool // since the hand last passed
 }
 
-// DefaultEncoderBudget is 8 MiB.
-const DefaultEncoderBudget = 8 << 20
+// DefaultEncoderBudget is 4 MiB: the lists of some 1,200 services of ten instances.
+const DefaultEncoderBudget = 4 << 20
 
 // formsPerView bounds how many forms of one view are kept, so that odd filters
 // cannot make look-ups slow.
