@@ -93,7 +93,7 @@ func (x *call) dispatch() (kind string) {
 		return other
 	}
 	if x.who == nil {
-		x.fail(grpcv2.ResultFailure, grpcv2.CodeUnregistered, "Connection is unregistered.")
+		x.turnAway()
 		return x.Type
 	}
 	x.client.touch(a.core.Now())
@@ -105,6 +105,18 @@ func (x *call) dispatch() (kind string) {
 			fmt.Sprintf("the answer has %d bytes, and this client takes no more than %d", n, most))
 	}
 	return x.Type
+}
+
+// turnAway answers a client that is not registered. The Go and Python SDKs take the
+// code for it, in the answer to a health check, for that of a server which starts,
+// and stay as they are; one whose channel dials anew by itself (Python 2.0) would
+// never register again. So it gets another code when it keeps asking.
+func (x *call) turnAway() {
+	code := int32(grpcv2.CodeUnregistered)
+	if x.Type == grpcv2.HealthCheck && x.client.stray(x.client.api.core.Now()) {
+		code = grpcv2.CodeDisconnected
+	}
+	x.fail(grpcv2.ResultFailure, code, "Connection is unregistered.")
 }
 
 // messageLen is about how long a message is on the wire.

@@ -24,6 +24,10 @@ type client struct {
 	// identity is what the client said of itself; nil while it is not registered.
 	identity atomic.Pointer[identity]
 
+	// strayed is when a client that is not registered first asked for its health, on
+	// the lease clock; 0 when it has not.
+	strayed atomic.Int64
+
 	// probed is when the client was asked for a sign of life, on the lease clock; 0
 	// when it was not, or has given one since. It belongs to [API.Run].
 	probed time.Duration
@@ -50,6 +54,16 @@ func (c *client) touch(now registry.Instant) { c.active.Store(int64(now.Lease)) 
 // silence returns for how long the client has given no sign of life.
 func (c *client) silence(now registry.Instant) time.Duration {
 	return now.Lease - time.Duration(c.active.Load())
+}
+
+// stray reports whether a client that is not registered asks for its health, again
+// and again, and so believes to be.
+func (c *client) stray(now registry.Instant) bool {
+	at := max(int64(now.Lease), 1)
+	if c.strayed.CompareAndSwap(0, at) {
+		return false
+	}
+	return time.Duration(at-c.strayed.Load()) >= strayAfter
 }
 
 // cause is why a change is made at the client's request.

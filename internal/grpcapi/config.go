@@ -60,4 +60,8 @@ const (
 	// resetTimeout is how long a client may take to acknowledge that it is sent
 	// away. Source: recorded, 3 s.
 	resetTimeout = 3 * time.Second
+	// strayAfter is how long after a first health check a client that is not
+	// registered may ask again before it counts as one that has not understood:
+	// SDKs ask every 5 s.
+	strayAfter = 4 * time.Second
 )

@@ -187,6 +187,31 @@ func TestUnregisteredConnection(t *testing.T) {
 	})
 }
 
+// TestStrayClient has a client whose channel has dialled anew without its knowledge,
+// as that of Python 2.0 does: it takes code 301 for the word of a server that
+// starts, and asks again every 5 s.
+func TestStrayClient(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		c := r.connect()
+		for range 3 {
+			if got := c.call(grpcv2.HealthCheck, "{}"); got.code() != grpcv2.CodeUnregistered {
+				t.Errorf("at first: %v", got)
+			}
+		}
+		time.Sleep(5 * time.Second)
+		if got := c.call(grpcv2.HealthCheck, "{}"); got.code() != grpcv2.CodeDisconnected {
+			t.Errorf("when it has not understood: %v", got)
+		}
+		if got := c.register(1); got.code() != grpcv2.CodeUnregistered {
+			t.Errorf("another call: %v", got)
+		}
+		c.open().say(grpcv2.ConnectionSetup, namingSetup)
+		if got := c.call(grpcv2.HealthCheck, "{}"); got.code() != 0 {
+			t.Errorf("registered: %v", got)
+		}
+	})
+}
+
 func TestClosedConnection(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
 		c, _ := r.join()
