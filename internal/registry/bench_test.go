@@ -253,35 +253,50 @@ func BenchmarkSnapshot(b *testing.B) {
 	})
 }
 
-// BenchmarkMemory reports the live heap of an instance: 100,000 of them, 10 a
-// service, 3 entries of metadata each, which the instances of a service share or
-// not; over HTTP, or through one connection for each. One instance of each service
-// registers, then the next of each.
+// memoryCases are instances of 10 a service, 3 entries of metadata each, which the
+// instances of a service share or not; over HTTP, or through one connection for
+// each. most is what one may cost, in bytes of the heap.
+var memoryCases = []struct {
+	name   string
+	shared bool
+	kind   OwnerKind
+	most   float64
+}{
+	{"http/shared", true, OwnerHTTP, 250},
+	{"http/own", false, OwnerHTTP, 350},
+	{"connection/shared", true, OwnerConnection, 600},
+}
+
+// What an instance costs stays bounded.
+func TestBytesPerInstance(t *testing.T) {
+	for _, tt := range memoryCases {
+		if got := bytesPerInstance(20_000, tt.shared, tt.kind); got > tt.most {
+			t.Errorf("%s: an instance takes %.0f bytes, want at most %.0f", tt.name, got, tt.most)
+		}
+	}
+}
+
+// BenchmarkMemory reports the live heap of an instance, of 100,000.
 func BenchmarkMemory(b *testing.B) {
-	for _, tt := range []struct {
-		name   string
-		shared bool
-		kind   OwnerKind
-	}{
-		{"http/shared", true, OwnerHTTP}, {"http/own", false, OwnerHTTP}, {"connection/shared", true, OwnerConnection},
-	} {
+	for _, tt := range memoryCases {
 		b.Run(tt.name, func(b *testing.B) {
 			for b.Loop() {
-				measureMemory(b, 100_000, tt.shared, tt.kind)
+				b.ReportMetric(bytesPerInstance(100_000, tt.shared, tt.kind), "B/instance")
 			}
 		})
 	}
 }
 
-func measureMemory(b *testing.B, instances int, shared bool, kind OwnerKind) {
-	heap := func() uint64 {
+// bytesPerInstance fills a store: one instance of each service registers, then the
+// next of each.
+func bytesPerInstance(instances int, shared bool, kind OwnerKind) float64 {
+	heap := func() float64 {
 		runtime.GC()
 		runtime.GC()
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
-		return m.HeapAlloc
+		return float64(m.HeapAlloc)
 	}
-	before := heap()
 	s := NewStore(DefaultConfig(), discard{})
 	empty := heap()
 	for n := range instances {
@@ -296,7 +311,6 @@ func measureMemory(b *testing.B, instances int, shared bool, kind OwnerKind) {
 		_, _ = s.Apply(&c)
 	}
 	full := heap()
-	b.ReportMetric(float64(full-empty)/float64(instances), "B/instance")
-	b.ReportMetric(float64(empty-before), "B/store")
 	runtime.KeepAlive(s)
+	return (full - empty) / float64(instances)
 }

@@ -19,8 +19,8 @@ import (
 func BenchmarkRequest(b *testing.B) {
 	for _, bench := range []struct{ name, method, target string }{
 		{"nothing", "GET", "/nothing?" + benchRegistration + "&ip=10.0.0.1"},
-		{"beat light", "PUT", "/nacos/v1/ns/instance/beat?namespaceId=public&serviceName=DEFAULT_GROUP%40%40svc-10&clusterName=DEFAULT&ip=10.0.0.1&port=8080"},
-		{"beat full", "PUT", "/nacos/v1/ns/instance/beat?namespaceId=public&serviceName=DEFAULT_GROUP%40%40svc-10&beat=" + escape(benchBeat)},
+		{"beat light", "PUT", benchLightBeat},
+		{"beat full", "PUT", benchFullBeat()},
 		{"list 1", "GET", listTarget(1, "")},
 		{"list 10", "GET", listTarget(10, "")},
 		{"list 10 in cluster", "GET", listTarget(10, "DEFAULT")},
@@ -59,7 +59,7 @@ func BenchmarkRegisterNew(b *testing.B) {
 	}
 }
 
-func checkAnswer(b *testing.B, answer []byte) {
+func checkAnswer(b testing.TB, answer []byte) {
 	b.Helper()
 	if !bytes.HasPrefix(answer, []byte("HTTP/1.1 200 ")) {
 		b.Fatalf("got %.200q", answer)
@@ -68,6 +68,12 @@ func checkAnswer(b *testing.B, answer []byte) {
 
 const benchHeaders = " HTTP/1.1\r\nHost: 127.0.0.1:8848\r\nUser-Agent: Nacos-Java-Client:v1.4.1\r\n" +
 	"Accept-Encoding: identity\r\nConnection: Keep-Alive\r\n\r\n"
+
+const benchLightBeat = "/nacos/v1/ns/instance/beat?namespaceId=public&serviceName=DEFAULT_GROUP%40%40svc-10&clusterName=DEFAULT&ip=10.0.0.1&port=8080"
+
+func benchFullBeat() string {
+	return "/nacos/v1/ns/instance/beat?namespaceId=public&serviceName=DEFAULT_GROUP%40%40svc-10&beat=" + escape(benchBeat)
+}
 
 const benchBeat = `{"cluster":"DEFAULT","ip":"10.0.0.1","metadata":{"version":"1.0","zone":"a","side":"provider"},` +
 	`"period":5000,"port":8080,"scheduled":false,"serviceName":"DEFAULT_GROUP@@svc-10","stopped":false,"weight":1.0}`
@@ -98,7 +104,7 @@ func listTarget(n int, clusters string) string {
 }
 
 // fillService registers n instances in the service svc-n.
-func fillService(b *testing.B, s *testServer, n int) {
+func fillService(b testing.TB, s *testServer, n int) {
 	for i := range n {
 		_, err := s.store.Apply(&registry.Register{
 			Meta: registry.Meta{At: s.core.Now()}, Service: key(fmt.Sprint("svc-", n)),
