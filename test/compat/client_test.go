@@ -18,6 +18,10 @@ import (
 // orderTimeout bounds one call of an SDK. Its own time-outs are shorter.
 const orderTimeout = 20 * time.Second
 
+// readyTimeout bounds the start of a driver: a JVM has much to load, and others start
+// beside it.
+const readyTimeout = time.Minute
+
 // A client is a running driver.
 type client struct {
 	t    *testing.T
@@ -65,7 +69,7 @@ func startClient(t *testing.T, name string, command []string, s *server, namespa
 		t.Fatalf("start %s: %v", name, err)
 	}
 	t.Cleanup(c.stop)
-	eventually(t, orderTimeout, name+" to be ready", func() bool {
+	eventually(t, readyTimeout, name+" to be ready", func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return c.ready || c.ended

@@ -57,7 +57,7 @@ func config(t *testing.T, b *bench) {
 		}
 	}
 	written := c.lines() - lines
-	t.Logf("%.1f requests/s, %.1f lines a minute", float64(asked)/minutes/60, float64(written)/minutes)
+	t.Logf("%.1f requests/s, %.1f lines a minute, after %d lines at the start", float64(asked)/minutes/60, float64(written)/minutes, lines)
 	if float64(asked)/minutes > requestsAMinute {
 		t.Errorf("%d requests in %s", asked, *configFor)
 	}
