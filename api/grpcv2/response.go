@@ -63,6 +63,12 @@ func AppendServicesRefused(b []byte, f *Failure) []byte {
 	return append(appendFailure(b, f), `,"count":0}`...)
 }
 
+// AppendConfigMissing appends a failure of ConfigQueryRequest. The Rust SDK reads
+// none without the members that follow the message.
+func AppendConfigMissing(b []byte, f *Failure) []byte {
+	return append(appendFailure(b, f), `,"lastModified":0,"beta":false}`...)
+}
+
 // AppendNoChange appends the answer to a request to listen to configurations of
 // which none changes.
 func AppendNoChange(b []byte) []byte {

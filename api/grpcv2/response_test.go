@@ -63,6 +63,10 @@ func messages() map[string]struct{ got, want string } {
 			string(AppendServicesRefused(nil, &Failure{500, 400, "x"})),
 			`{"resultCode":500,"errorCode":400,"success":false,"message":"x","count":0}`,
 		},
+		ConfigQueryResponse: {
+			string(AppendConfigMissing(nil, &Failure{500, 300, "x"})),
+			`{"resultCode":500,"errorCode":300,"success":false,"message":"x","lastModified":0,"beta":false}`,
+		},
 		ConfigListenResponse: {string(AppendNoChange(nil)), `{"resultCode":200,"errorCode":0,"success":true,"changedConfigs":[]}`},
 		NotifySubscriber: {
 			string(withTail(AppendNotifyHead(nil, 17, head()), sampleHost())),

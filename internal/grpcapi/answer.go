@@ -42,7 +42,7 @@ var routes = map[string]*route{
 	grpcv2.SubscribeService:   {grpcv2.SubscribeServiceResponse, (*call).subscribe, grpcv2.AppendFailure},
 	grpcv2.ServiceList:        {grpcv2.ServiceListResponse, (*call).list, grpcv2.AppendServicesRefused},
 	grpcv2.FuzzyWatch:         {grpcv2.FuzzyWatchResponse, (*call).fuzzyWatch, grpcv2.AppendFailure},
-	grpcv2.ConfigQuery:        {grpcv2.ConfigQueryResponse, (*call).configQuery, grpcv2.AppendFailure},
+	grpcv2.ConfigQuery:        {grpcv2.ConfigQueryResponse, (*call).configQuery, grpcv2.AppendConfigMissing},
 	grpcv2.ConfigListen:       {grpcv2.ConfigListenResponse, (*call).configListen, grpcv2.AppendFailure},
 	grpcv2.ConfigPublish:      {grpcv2.ConfigPublishResponse, (*call).configWrite, grpcv2.AppendFailure},
 	grpcv2.ConfigRemove:       {grpcv2.ConfigRemoveResponse, (*call).configWrite, grpcv2.AppendFailure},

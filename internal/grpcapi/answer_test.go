@@ -99,7 +99,7 @@ func TestAnswers(t *testing.T) {
 			{"list of no group", c, grpcv2.ServiceList, `{"groupName":"","pageNo":1,"pageSize":10}`, grpcv2.ServiceListResponse, 200, 0, `"count":0,"serviceNames":[]`},
 			{"list backwards", c, grpcv2.ServiceList, `{"groupName":"g","pageNo":1,"pageSize":-1}`, grpcv2.ErrorResponse, 500, 500, "fromIndex(0) > toIndex(-1)"},
 
-			{"config query", config, grpcv2.ConfigQuery, `{"dataId":"a"}`, grpcv2.ConfigQueryResponse, 500, 300, "config data not exist"},
+			{"config query", config, grpcv2.ConfigQuery, `{"dataId":"a"}`, grpcv2.ConfigQueryResponse, 500, 300, `"config data not exist","lastModified":0`},
 			{"config listen", config, grpcv2.ConfigListen, `{"listen":true}`, grpcv2.ConfigListenResponse, 200, 0, `"changedConfigs":[]`},
 			{"config publish", config, grpcv2.ConfigPublish, `{}`, grpcv2.ConfigPublishResponse, 500, 501, "Rollcall"},
 			{"config remove", config, grpcv2.ConfigRemove, `{}`, grpcv2.ConfigRemoveResponse, 500, 501, "Rollcall"},
