@@ -84,10 +84,11 @@ func drivers() []*driver {
 		},
 		{
 			// Does not see its stream end. Its channel dials anew by itself, and its second
-			// health check after that, 5 to 15 s later, tells it to register again.
+			// health check after that, 5 to 10 s later, tells it that it is not registered.
+			// Then it looks every 30 s what it must register again.
 			name: "python-2.0", tools: []string{"python3"}, prepare: preparePython("2.0.11", "driver2.py"), keepsLast: true,
 			groups: true, namespaces: true, updates: true, pushed: true, grpc: true, batches: true, persists: true, configures: true,
-			redo: 20 * time.Second,
+			redo: 45 * time.Second,
 		},
 		{
 			// Looks every 30 s what it must register again.
@@ -104,7 +105,7 @@ func drivers() []*driver {
 			groups: true, namespaces: true, updates: true, pushed: true, grpc: true, batches: true, persists: true, configures: true,
 		},
 		{
-			name: "rust-0.8", tools: []string{"cargo"}, prepare: prepareRust,
+			name: "rust-0.8", tools: []string{"cargo"}, prepare: prepareRust, keepsLast: true,
 			groups: true, namespaces: true, updates: true, pushed: true, grpc: true, batches: true, persists: true, configures: true,
 		},
 	}
