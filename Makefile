@@ -5,18 +5,19 @@ TOOL    := $(GO) tool -modfile=tools/go.mod
 BIN     := bin/rollcall
 # Time that each fuzz target runs in `make fuzz`.
 FUZZTIME ?= 10s
-# What `make bench` runs, how often, and what it compares with.
-BENCH    ?= .
-COUNT    ?= 6
-BASELINE ?= test/bench/baseline.txt
+# What `make bench` runs, how long and how often, and what it compares with.
+BENCH     ?= .
+BENCHTIME ?= 1s
+COUNT     ?= 6
+BASELINE  ?= test/bench/baseline.txt
 # The drivers that `make compat` runs.
 SDK      ?= all
 
 .DEFAULT_GOAL := help
-.PHONY: help check build run test golden fuzz bench compat generate vuln tidy fmt vet lint arch fmt-check generate-check tidy-check
+.PHONY: help check build run test golden fuzz bench bench-baseline bench-e2e compat generate vuln tidy fmt vet lint arch fmt-check generate-check tidy-check
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 check: fmt-check vet lint test arch golden generate-check tidy-check ## everything that CI runs
 	@echo "check: all passed"
@@ -43,8 +44,16 @@ fuzz: ## run each fuzz target for FUZZTIME
 
 bench: ## run the benchmarks (BENCH, COUNT) and compare them with BASELINE
 	@mkdir -p bin
-	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) -timeout 60m ./... | tee bin/bench.txt
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -benchtime $(BENCHTIME) -count $(COUNT) -timeout 60m ./... | tee bin/bench.txt
 	@if [ -f $(BASELINE) ]; then $(TOOL) benchstat $(BASELINE) bin/bench.txt; fi
+
+# Times are those of one machine and one hour, so the baseline has none: it keeps
+# what is allocated, and what benchmarks report of themselves in bytes.
+bench-baseline: bench ## run the benchmarks and make their allocations the BASELINE
+	sed -E 's/[ \t]+[0-9.e+-]+ (ns\/op|MB\/s)//g' bin/bench.txt | grep -E '^(goos|goarch|pkg|Benchmark.* (B|allocs)\/)' > $(BASELINE)
+
+bench-e2e: build ## measure bin/rollcall from outside (takes 25 minutes) and write docs/performance.md
+	$(GO) run ./bench/e2e -server $(BIN) -write docs/performance.md
 
 compat: ## drive the built binary with the official client SDKs (SDK=go-v1,java-1.4)
 	$(GO) test -count=1 -v -timeout 30m -parallel 12 ./test/compat -sdk $(SDK)

@@ -95,6 +95,7 @@ type part struct {
 func parts() []part {
 	return []part{
 		{"requests", measureRequests},
+		{"profiles", measureProfiles},
 		{"scale", measureScale},
 		{"memory", measureMemory},
 		{"history", measureHistory},

@@ -4,10 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"time"
 )
 
@@ -106,7 +102,7 @@ func (b *bench) holdPopulation(ctx context.Context, p *population) (h held, err 
 	if top.err != nil {
 		return h, top.err
 	}
-	h.profile = top.text
+	h.profile = top.summary()
 	h.expiry = top.share("health.(*Expirer).Run")
 	h.snapshots = top.share("recovery.(*Keeper).Run")
 	return h, k.verify(p)
@@ -131,57 +127,4 @@ func (k *keeper) verify(p *population) error {
 		}
 	}
 	return nil
-}
-
-// profile is the text of a processor profile.
-type profile struct {
-	text string // the first lines, for reports
-	rows []string
-	err  error
-}
-
-// profileRows is how many functions a report lists.
-const profileRows = 40
-
-// profile takes a processor profile for so long, meanwhile.
-func (b *bench) profile(ctx context.Context, address string, length time.Duration) <-chan profile {
-	done := make(chan profile, 1)
-	go func() {
-		file := filepath.Join(b.dir, "profile")
-		p := profile{err: fetch(ctx, address, fmt.Sprintf("/debug/pprof/profile?seconds=%.0f", length.Seconds()), file)}
-		if p.err == nil {
-			p.rows, p.err = topFunctions(ctx, file)
-		}
-		p.text = strings.Join(p.rows[:min(len(p.rows), profileRows)], "\n")
-		done <- p
-	}()
-	return done
-}
-
-// topFunctions lists a profile by the time of each function with all that it
-// calls.
-func topFunctions(ctx context.Context, file string) ([]string, error) {
-	out, err := exec.CommandContext(ctx, "go", "tool", "pprof", "-top", "-cum", "-nodecount=1000", "-nodefraction=0", file).Output()
-	if err != nil {
-		return nil, fmt.Errorf("read profile: %w", err)
-	}
-	if err := os.Remove(file); err != nil {
-		return nil, err
-	}
-	return strings.Split(string(out), "\n"), nil
-}
-
-// share returns the share of the time that a function has with all that it calls;
-// 0 when the profile does not list it.
-func (p *profile) share(function string) float64 {
-	for _, row := range p.rows {
-		fields := strings.Fields(row) // flat flat% sum% cum cum% name
-		if len(fields) >= 6 && strings.HasSuffix(fields[5], function) {
-			var percent float64
-			if _, err := fmt.Sscanf(fields[4], "%f%%", &percent); err == nil {
-				return percent / 100
-			}
-		}
-	}
-	return 0
 }

@@ -27,7 +27,7 @@ type table struct {
 func (t *table) text(w io.Writer) error {
 	fmt.Fprintf(w, "\n%s (%s)\n", t.marker, t.machine)
 	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	for _, row := range append([][]string{t.head}, t.rows...) {
+	for _, row := range t.lines() {
 		fmt.Fprintln(columns, strings.ReplaceAll(strings.Join(row, "\t"), "`", "")+"\t")
 	}
 	if err := columns.Flush(); err != nil {
@@ -37,23 +37,27 @@ func (t *table) text(w io.Writer) error {
 	return err
 }
 
+// lines returns the head and the rows, nothing if there are none.
+func (t *table) lines() [][]string {
+	if len(t.rows) == 0 {
+		return nil
+	}
+	return append([][]string{t.head}, t.rows...)
+}
+
 // markdown is the table with a line that says where and when it was measured.
 func (t *table) markdown() []byte {
 	var b bytes.Buffer
-	line := func(cells []string) { fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | ")) }
-	rule := []string{"---"}
-	for range t.head[1:] {
-		rule = append(rule, "--:")
+	for n, cells := range t.lines() {
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
+		if n == 0 {
+			b.WriteString("| --- |" + strings.Repeat(" --: |", len(cells)-1) + "\n")
+		}
 	}
-	line(t.head)
-	line(rule)
-	for _, row := range t.rows {
-		line(row)
-	}
-	fmt.Fprintf(&b, "\nMeasured: %s.\n", t.machine)
 	if t.listing != "" {
 		fmt.Fprintf(&b, "\n```\n%s\n```\n", strings.TrimRight(t.listing, "\n"))
 	}
+	fmt.Fprintf(&b, "\nMeasured: %s.\n", t.machine)
 	return b.Bytes()
 }
 

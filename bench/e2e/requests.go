@@ -174,7 +174,7 @@ type keeper struct {
 }
 
 // keepEvery is well below the 15 s after which an instance is unhealthy.
-const keepEvery = 5 * time.Second
+const keepEvery = 8 * time.Second
 
 // fill registers all instances and looks every service up once.
 func (k *keeper) fill(ctx context.Context) error {
