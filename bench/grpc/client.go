@@ -39,7 +39,7 @@ type client struct {
 func dial(t *target) (*client, error) {
 	conn, err := grpc.NewClient("passthrough:///"+t.address, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(rawCodec{})), grpc.WithDisableServiceConfig(),
-		grpc.WithReadBufferSize(4<<10), grpc.WithSharedWriteBuffer(true))
+		grpc.WithReadBufferSize(4<<10))
 	if err != nil {
 		return nil, err
 	}
