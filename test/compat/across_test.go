@@ -1,13 +1,15 @@
 package compat
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
 
 // across has every SDK register an instance of one service with its default
-// settings. Each must find all others, and be told when one leaves.
+// settings. Each must find all others, and be told when one leaves and comes back.
 func across(t *testing.T, benches []*bench) {
 	s := serve(t, benches[0].bin)
 	p := place{service: "shared"}
@@ -23,15 +25,27 @@ func across(t *testing.T, benches []*bench) {
 		m.lookup(p.service, p.group, aPoll, "everybody", only(want...))
 		m.told(p.service, time.Time{}, aPoll, "everybody", only(want...))
 	}
-	for _, leaver := range members {
+	for _, actor := range members {
+		others := slices.DeleteFunc(slices.Clone(want), func(addr string) bool { return addr == actor.inst.addr() })
 		start := time.Now()
-		leaver.do("deregister", leaver.inst)
-		want = slices.DeleteFunc(want, func(addr string) bool { return addr == leaver.inst.addr() })
-		for _, m := range members {
-			got := m.told(p.service, start, m.driver.within(), "all but "+leaver.name, only(want...))
-			t.Logf("%s told of the end of %s after %s", m.name, leaver.name, got.at.Sub(start).Round(time.Millisecond))
-		}
+		actor.do("deregister", actor.inst)
+		t.Logf("%s left, and was missed by %s", actor.name, seen(t, members, p, start, only(others...)))
+		start = time.Now()
+		actor.do("register", actor.inst)
+		t.Logf("%s came, and was seen by %s", actor.name, seen(t, members, p, start, only(want...)))
 	}
+}
+
+// seen waits until every member was told something right, and returns a text of how
+// long after start each was.
+func seen(t *testing.T, members []*member, p place, start time.Time, right func([]Instance) bool) string {
+	t.Helper()
+	var parts []string
+	for _, m := range members {
+		got := m.told(p.service, start, m.driver.within(), "the change", right)
+		parts = append(parts, fmt.Sprintf("%s %d ms", m.name, got.at.Sub(start).Milliseconds()))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // A member is one SDK's client and the instance that it registered.
