@@ -11,8 +11,12 @@ func TestQuantile(t *testing.T) {
 		q    float64
 		want float64
 	}{
-		{nil, 0.5, 0}, {[]float64{3}, 0.5, 3}, {[]float64{9, 1, 5}, 0.5, 5}, {[]float64{4, 1, 2, 3}, 0.5, 2.5},
-		{[]float64{2, 1}, 1, 2}, {[]float64{2, 1}, 0, 1},
+		{nil, 0.5, 0},
+		{[]float64{3}, 0.5, 3},
+		{[]float64{9, 1, 5}, 0.5, 5},
+		{[]float64{4, 1, 2, 3}, 0.5, 2.5},
+		{[]float64{2, 1}, 1, 2},
+		{[]float64{2, 1}, 0, 1},
 	} {
 		if got := quantile(tt.list, tt.q); got != tt.want {
 			t.Errorf("quantile %v of %v: got %v, want %v", tt.q, tt.list, got, tt.want)
