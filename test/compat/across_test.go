@@ -2,6 +2,7 @@ package compat
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,11 @@ func across(t *testing.T, benches []*bench) {
 	keeper := lasting(9001)
 	s.register(p, keeper)
 	members := crowd(t, benches, s, p)
+	defer func() {
+		if t.Failed() {
+			t.Logf("pushes: %s", s.call(http.MethodGet, "/rollcall/v1/pushes", p.params()))
+		}
+	}()
 
 	want := []string{keeper.addr()}
 	for _, m := range members {
