@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rollcall-registry/rollcall/internal/certs"
 	"github.com/rollcall-registry/rollcall/internal/consensus"
 	"github.com/rollcall-registry/rollcall/internal/grpcapi"
 	"github.com/rollcall-registry/rollcall/internal/grpcapi/grpcgo"
@@ -19,6 +20,7 @@ import (
 	"github.com/rollcall-registry/rollcall/internal/ledger"
 	"github.com/rollcall-registry/rollcall/internal/metrics"
 	"github.com/rollcall-registry/rollcall/internal/naming"
+	"github.com/rollcall-registry/rollcall/internal/portmux"
 	"github.com/rollcall-registry/rollcall/internal/push"
 	"github.com/rollcall-registry/rollcall/internal/recovery"
 	"github.com/rollcall-registry/rollcall/internal/registry"
@@ -48,6 +50,8 @@ type parts struct {
 	http    *httpapi.Server
 	grpc    *grpcapi.API
 	conns   *grpcgo.Server
+	certs   *certs.Files // nil without TLS, as is tls
+	tls     *portmux.TLS
 }
 
 // assemble makes the parts over an open data directory. It starts nothing.
@@ -76,6 +80,9 @@ func (s *Server) assemble(dir *store.Dir) (*parts, error) {
 	p.pusher.Deliver(registry.ProtocolUDP, p.udp)
 	p.gate.Sink = naming.Sinks{p.ledger, p.pusher, p.grpc, p.expirer, p.checker, eventCounter{p.metrics}}
 	if err := s.assembleHTTP(p, apis); err != nil {
+		return nil, err
+	}
+	if err := s.assembleTLS(p); err != nil {
 		return nil, err
 	}
 	p.expose(dir)

@@ -2,8 +2,10 @@ package server
 
 import (
 	"fmt"
+	"log/slog"
 	"path/filepath"
 
+	"github.com/rollcall-registry/rollcall/internal/certs"
 	"github.com/rollcall-registry/rollcall/internal/consensus"
 	"github.com/rollcall-registry/rollcall/internal/store"
 )
@@ -14,6 +16,11 @@ import (
 func Check(cfg Config) (string, error) {
 	if err := cfg.Validate(); err != nil {
 		return "", err
+	}
+	if cfg.TLS.Enabled() {
+		if _, err := certs.Load(cfg.TLS.Files, slog.New(slog.DiscardHandler)); err != nil {
+			return "", err
+		}
 	}
 	report, err := store.Check(cfg.DataDir)
 	switch {

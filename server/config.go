@@ -22,12 +22,13 @@ import (
 // Config is the configuration of one server: one struct per part. Start from
 // [DefaultConfig].
 type Config struct {
-	Listen []string `config:"listen" value:"host:port" help:"Address for clients: HTTP/1.1 and UDP subscriptions. Port 0 takes a free port, which the ready line names."`
+	Listen []string `config:"listen" value:"host:port" help:"Address for clients: HTTP/1.1, gRPC and UDP subscriptions. Port 0 takes a free port, which the ready line names."`
 	// GRPCListen is host:port, "off", or empty for the default.
 	GRPCListen string `config:"grpc-listen" value:"host:port|off" help:"Extra address for gRPC alone, which SDKs of 2.x and 3.x compute by adding 1000 to the port that they are given. gRPC is served on every --listen address, too." unset:"the first --listen address, its port plus 1000"`
 	DataDir    string `config:"data-dir" value:"directory" help:"Where durable data, the history and the memory of ephemeral instances are kept. It is made when it is not there; one server at a time may use it."`
 	CacheBytes int    `config:"cache" unit:"bytes" help:"How much memory encoded instance lists may take, shared by look-ups and pushes."`
 
+	TLS      TLSConfig `help:"TLS for HTTP and gRPC. Connections, their limits and PROXY headers are as in clear text."`
 	UDP      udppush.Config
 	HTTP     httpapi.Config `help:"HTTP connections."`
 	GRPC     grpcapi.Config `help:"gRPC connections."`
@@ -50,6 +51,7 @@ func DefaultConfig() Config {
 		Listen:     []string{"127.0.0.1:8848"},
 		DataDir:    "rollcall-data",
 		CacheBytes: naming.DefaultEncoderBudget,
+		TLS:        defaultTLSConfig(),
 		UDP:        udppush.DefaultConfig(),
 		HTTP:       httpapi.DefaultConfig(),
 		GRPC:       grpcapi.DefaultConfig(),
@@ -97,7 +99,7 @@ func (c Config) Validate() error {
 		errs = append(errs, fmt.Errorf("cache: %d is negative", c.CacheBytes))
 	}
 	return errors.Join(append(errs,
-		c.UDP.Validate(), c.HTTP.Validate(), c.GRPC.Validate(), c.GRPCConn.Validate(), c.Push.Validate(), c.Expiry.Validate(), c.Health.Validate(),
+		c.TLS.Validate(), c.UDP.Validate(), c.HTTP.Validate(), c.GRPC.Validate(), c.GRPCConn.Validate(), c.Push.Validate(), c.Expiry.Validate(), c.Health.Validate(),
 		c.Limits.Validate(), c.History.Validate(), c.Recovery.Validate())...)
 }
 

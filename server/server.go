@@ -151,6 +151,7 @@ func (s *Server) serve(ctx context.Context, crew *crew, p *parts, dir *store.Dir
 	}
 	for _, part := range []part{
 		{"disk watch", func(ctx context.Context) error { watchDisk(ctx, dir); return nil }},
+		{"certificate", p.watchCertificate},
 		{"history", p.ledger.Run},
 		{"memory of ephemeral instances", p.keeper.Run},
 		{"expiry", p.expirer.Run},
@@ -174,10 +175,16 @@ func (s *Server) serve(ctx context.Context, crew *crew, p *parts, dir *store.Dir
 }
 
 // Reload takes over the settings of cfg that can change while the server runs:
-// the ranges that UDP pushes may go to. The caller has validated them.
+// the ranges that UDP pushes may go to. It reads the files of the certificate
+// again. The caller has validated cfg.
 func (s *Server) Reload(cfg Config) {
-	if p := s.parts.Load(); p != nil {
-		p.udp.Admission().SetAllowed(cfg.UDP.Allow)
+	p := s.parts.Load()
+	if p == nil {
+		return
+	}
+	p.udp.Admission().SetAllowed(cfg.UDP.Allow)
+	if p.certs != nil {
+		p.certs.Reload()
 	}
 }
 

@@ -44,6 +44,7 @@ var rows = []row{
 	{"internal/httpapi", []string{"internal/naming", "internal/registry", "internal/hosts", "internal/auth", "api"}, "a front-end decodes, calls naming and encodes"},
 	{"internal/httpapi/ops", []string{"internal/httpapi", "internal/naming", "internal/registry", "internal/auth", "internal/ledger", "api"}, "the operator's API reads the history besides"},
 	{"internal/grpcapi", []string{"internal/naming", "internal/registry", "internal/hosts", "internal/auth", "api"}, "a front-end decodes, calls naming and encodes"},
+	{"internal/certs", nil, "certificates, whatever they are for"},
 	{"internal/portmux", nil, "it tells protocols apart by their first bytes and knows neither"},
 	{"internal/udppush", []string{"internal/naming", "internal/registry", "internal/auth", "api"}, "a front-end decodes, calls naming and encodes"},
 	{"internal/console", []string{"internal/naming", "internal/registry", "internal/auth", "api"}, "a front-end decodes, calls naming and encodes"},

@@ -30,7 +30,7 @@ type Config struct {
 
 	// HeaderTimeout is how long a request head may take from its first byte, and
 	// a PROXY header or TLS handshake before it. It is answered 408.
-	HeaderTimeout time.Duration `config:"http.header-timeout" help:"How long a request head may take from its first byte."`
+	HeaderTimeout time.Duration `config:"http.header-timeout" help:"How long a request head may take from its first byte, and before it a PROXY header and a TLS handshake, gRPC's included."`
 	// BodyTimeout is how much longer a body may take. It is answered 408.
 	BodyTimeout time.Duration `config:"http.body-timeout" help:"How much longer a request body may take."`
 	// WriteTimeout is how long a client may keep an answer from being written. It
@@ -64,9 +64,6 @@ type Config struct {
 	GzipMinBytes int `config:"http.gzip-min" unit:"bytes" help:"Smallest answer that is compressed for a client that accepts gzip; 0 never compresses."`
 	// CORS lets pages of any origin read answers, as the original does.
 	CORS bool `config:"http.cors" help:"Whether web pages of any origin may read answers, as with Nacos."`
-
-	// TLS makes Serve speak TLS; nil is plain text.
-	TLS *Certificate `config:"-"`
 }
 
 // DefaultConfig returns the settings of a server without flags.

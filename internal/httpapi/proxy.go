@@ -78,18 +78,3 @@ func readProxyHeader(nc net.Conn, peer netip.AddrPort, timeout time.Duration) (n
 	}
 	return peer, bytes.Clone(buffered(r)), nc.SetReadDeadline(time.Time{})
 }
-
-// prefixConn is a connection whose first bytes have been read already.
-type prefixConn struct {
-	net.Conn
-	prefix []byte
-}
-
-func (c *prefixConn) Read(p []byte) (int, error) {
-	if len(c.prefix) > 0 {
-		n := copy(p, c.prefix)
-		c.prefix = c.prefix[n:]
-		return n, nil
-	}
-	return c.Conn.Read(p)
-}

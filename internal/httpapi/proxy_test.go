@@ -2,23 +2,10 @@ package httpapi_test
 
 import (
 	"bytes"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
-	"fmt"
 	"io"
-	"math/big"
 	"net"
-	"net/http"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/pires/go-proxyproto"
 
@@ -96,85 +83,5 @@ func TestProxyProtocol(t *testing.T) {
 	c = dial(t, start(t, httpapi.DefaultConfig(), route("GET", "/who", whoIs)))
 	if got := c.ask("PROXY TCP4 192.0.2.7 127.0.0.1 4711 80\r\n" + request("GET", "/who")); got.StatusCode != 400 {
 		t.Errorf("unasked PROXY header: %d", got.StatusCode)
-	}
-}
-
-func TestTLS(t *testing.T) {
-	dir := t.TempDir()
-	certFile, keyFile := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	writeCertificate(t, certFile, keyFile, 1)
-	cert, err := httpapi.LoadCertificate(certFile, keyFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg := httpapi.DefaultConfig()
-	cfg.TLS = cert
-	address := start(t, cfg, route("GET", "/ok", ok))
-	serial := func() int64 {
-		t.Helper()
-		client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
-		resp, err := client.Get("https://" + address + "/ok")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = resp.Body.Close() }()
-		if body, err := io.ReadAll(resp.Body); err != nil || string(body) != "ok" {
-			t.Errorf("%q, %v", body, err)
-		}
-		return resp.TLS.PeerCertificates[0].SerialNumber.Int64()
-	}
-	if got := serial(); got != 1 {
-		t.Errorf("certificate %d, want 1", got)
-	}
-	writeCertificate(t, certFile, keyFile, 2)
-	if err := cert.Reload(); err != nil {
-		t.Fatal(err)
-	}
-	if got := serial(); got != 2 {
-		t.Errorf("after a reload: certificate %d, want 2", got)
-	}
-	if err := os.WriteFile(certFile, []byte("nonsense"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := cert.Reload(); err == nil {
-		t.Error("a broken file is no error")
-	}
-	if got := serial(); got != 2 {
-		t.Errorf("after a failed reload: certificate %d, want 2", got)
-	}
-	// Plain text on a TLS port ends quietly.
-	c := dial(t, address)
-	c.send(request("GET", "/ok"))
-	_, _ = io.ReadAll(c.r)
-}
-
-func writeCertificate(t *testing.T, certFile, keyFile string, serial int64) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(serial),
-		Subject:      pkix.Name{CommonName: fmt.Sprint("test ", serial)},
-		NotBefore:    time.Now().Add(-time.Hour),
-		NotAfter:     time.Now().Add(time.Hour),
-		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1)},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keyDER, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for file, block := range map[string]*pem.Block{
-		certFile: {Type: "CERTIFICATE", Bytes: der},
-		keyFile:  {Type: "EC PRIVATE KEY", Bytes: keyDER},
-	} {
-		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
 	}
 }

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"bufio"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -168,25 +167,7 @@ func (s *Server) serveAccepted(ctx, work context.Context, nc net.Conn) {
 			return
 		}
 	}
-	if s.cfg.TLS != nil {
-		tc, err := s.handshake(ctx, &prefixConn{Conn: nc, prefix: prefix})
-		if err != nil {
-			s.log.Debug("connection refused", "reason", "TLS handshake", "client_id", peer, "err", err)
-			return
-		}
-		nc, prefix = tc, nil
-	}
 	s.serve(ctx, work, nc, peer, prefix)
-}
-
-func (s *Server) handshake(ctx context.Context, nc net.Conn) (*tls.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.cfg.HeaderTimeout)
-	defer cancel()
-	tc := tls.Server(nc, s.cfg.TLS.config())
-	if err := tc.HandshakeContext(ctx); err != nil {
-		return nil, err
-	}
-	return tc, nil
 }
 
 // serve serves an admitted connection to its end, if the number of those from its

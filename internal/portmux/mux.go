@@ -31,9 +31,9 @@ type Config struct {
 	// Proxies are the ranges from which a PROXY header is believed; none is read
 	// from others.
 	Proxies []netip.Prefix
-	// TLS makes all connections speak TLS; nil is plain text. Its protocols are set
-	// here: http/1.1 before h2, so that browsers get the former.
-	TLS *tls.Config
+	// TLS, if set, serves clients that begin with a handshake. Without it such a
+	// beginning is taken for HTTP/1.1, which does not know it.
+	TLS *TLS
 }
 
 // Backends are the protocols of a port. A nil one is not spoken there.
@@ -43,20 +43,50 @@ type Backends struct{ HTTP, GRPC Serve }
 type Mux struct {
 	cfg      Config
 	backends Backends
+	tls      *tls.Config // of this port; nil without TLS
 	log      *slog.Logger
 	pending  chan struct{} // holds a token for each connection that is looked at
 }
 
+// The protocols by the names that TLS has for them.
+const (
+	protocolHTTP1 = "http/1.1"
+	protocolHTTP2 = "h2"
+)
+
+// protocols are those of the backends that there are.
+func (b Backends) protocols() (names []string) {
+	if b.HTTP != nil {
+		names = append(names, protocolHTTP1)
+	}
+	if b.GRPC != nil {
+		names = append(names, protocolHTTP2)
+	}
+	return names
+}
+
+// of returns the backend that speaks a protocol.
+func (b Backends) of(protocol string) (Serve, error) {
+	backend := b.HTTP
+	if protocol == protocolHTTP2 {
+		backend = b.GRPC
+	}
+	if backend == nil {
+		return nil, fmt.Errorf("%s is not spoken here", protocol)
+	}
+	return backend, nil
+}
+
 // New returns a mux. It starts nothing.
 func New(cfg Config, backends Backends, logger *slog.Logger) *Mux {
-	if cfg.TLS != nil {
-		cfg.TLS = cfg.TLS.Clone()
-		cfg.TLS.NextProtos = []string{"http/1.1", "h2"}
-	}
-	return &Mux{
+	m := &Mux{
 		cfg: cfg, backends: backends, log: logger.With("component", "portmux"),
 		pending: make(chan struct{}, cfg.MaxPending),
 	}
+	if cfg.TLS != nil {
+		m.tls = cfg.TLS.settings(backends.protocols())
+	}
+	return m
 }
 
 // Serve accepts connections from ln until ctx ends; then it closes ln, waits for
@@ -135,11 +165,11 @@ func (m *Mux) serve(ctx context.Context, nc net.Conn) {
 
 // look finds the backend of a connection. The connection may be another on the
 // way out: one within TLS, or one that knows the client behind a proxy. A context
-// that ends closes it.
+// that ends makes it fail.
 func (m *Mux) look(ctx context.Context, nc net.Conn) (Serve, net.Conn, []byte, error) {
-	defer context.AfterFunc(ctx, func() { _ = nc.SetReadDeadline(time.Unix(1, 0)) })()
+	defer context.AfterFunc(ctx, func() { _ = nc.SetDeadline(time.Unix(1, 0)) })()
 	first := sniffer{Conn: nc}
-	if err := first.wait(m.cfg.Idle, m.cfg.Timeout); err != nil {
+	if err := first.wait(ctx, m.cfg.Idle, m.cfg.Timeout); err != nil {
 		return nil, nc, nil, err
 	}
 	inner := nc
@@ -150,28 +180,51 @@ func (m *Mux) look(ctx context.Context, nc net.Conn) (Serve, net.Conn, []byte, e
 		}
 		inner = behind
 	}
-	if m.cfg.TLS != nil {
-		tc := tls.Server(&replay{Conn: inner, prefix: first.read}, m.cfg.TLS)
-		if err := tc.HandshakeContext(ctx); err != nil {
-			return nil, nc, nil, fmt.Errorf("TLS handshake: %w", err)
-		}
-		inner, first = tc, sniffer{Conn: tc}
-	}
-	h2, err := first.isHTTP2()
+	inner, protocol, prefix, err := m.protocol(ctx, inner, &first)
 	if err != nil {
 		return nil, nc, nil, err
 	}
-	if err := nc.SetReadDeadline(time.Time{}); err != nil {
+	backend, err := m.backends.of(protocol)
+	if err != nil {
 		return nil, nc, nil, err
 	}
-	backend, name := m.backends.HTTP, "HTTP/1.1"
-	if h2 {
-		backend, name = m.backends.GRPC, "HTTP/2"
+	if err := nc.SetDeadline(time.Time{}); err != nil {
+		return nil, nc, nil, err
 	}
-	if backend == nil {
-		return nil, nc, nil, fmt.Errorf("%s is not spoken here", name)
+	return backend, inner, prefix, ctx.Err()
+}
+
+// protocol finds out what is spoken on nc, of which first has begun to read. It
+// returns the connection on which it is spoken, and what has been read from that.
+func (m *Mux) protocol(ctx context.Context, nc net.Conn, first *sniffer) (inner net.Conn, name string, prefix []byte, err error) {
+	if m.tls != nil {
+		secure, err := first.isTLS()
+		if err != nil {
+			return nil, "", nil, err
+		}
+		if secure {
+			return m.protocolWithin(ctx, &replay{Conn: nc, prefix: first.read})
+		}
 	}
-	return backend, inner, first.read, ctx.Err()
+	name, err = first.protocol()
+	if err == nil && m.tls != nil && m.cfg.TLS.cfg.Only {
+		err = m.cfg.TLS.refuse(first.Conn, name == protocolHTTP2)
+	}
+	return nc, name, first.read, err
+}
+
+// protocolWithin makes the handshake and finds out what is spoken within TLS.
+func (m *Mux) protocolWithin(ctx context.Context, nc net.Conn) (inner net.Conn, name string, prefix []byte, err error) {
+	tc, err := m.cfg.TLS.handshake(ctx, nc, m.tls, m.cfg.Timeout)
+	if err != nil {
+		return nil, "", nil, err
+	}
+	if agreed := tc.ConnectionState().NegotiatedProtocol; agreed != "" {
+		return tc, agreed, nil, nil
+	}
+	first := sniffer{Conn: tc}
+	name, err = first.protocol()
+	return tc, name, first.read, err
 }
 
 func (m *Mux) trusted(addr net.Addr) bool {

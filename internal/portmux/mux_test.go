@@ -3,15 +3,9 @@ package portmux
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"io"
 	"log/slog"
-	"math/big"
 	"net"
 	"net/netip"
 	"os"
@@ -238,56 +232,6 @@ func TestProxyHeader(t *testing.T) {
 	if got := next(t, arrivals); !strings.HasPrefix(got.data, "PROXY") {
 		t.Errorf("a header from nobody's proxy: %+v", got)
 	}
-}
-
-func TestTLS(t *testing.T) {
-	address, arrivals := start(t, func(c *Config, _ *Backends) {
-		c.TLS = &tls.Config{Certificates: []tls.Certificate{certificate(t)}}
-	})
-	for _, tt := range []struct {
-		offer         []string
-		said, backend string
-		protocol      string
-	}{
-		{[]string{"h2", "http/1.1"}, "GET / HTTP/1.1\r\nend", "HTTP", "http/1.1"}, // a browser
-		{[]string{"h2"}, http2Start + "end", "GRPC", "h2"},
-		{nil, http2Start + "end", "GRPC", ""},
-		{nil, "GET / HTTP/1.1\r\nend", "HTTP", ""},
-	} {
-		tc := tls.Client(dial(t, address), &tls.Config{InsecureSkipVerify: true, NextProtos: tt.offer})
-		if err := tc.HandshakeContext(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if got := tc.ConnectionState().NegotiatedProtocol; got != tt.protocol {
-			t.Errorf("offered %v, agreed on %q", tt.offer, got)
-		}
-		if _, err := io.WriteString(tc, tt.said); err != nil {
-			t.Fatal(err)
-		}
-		if got := next(t, arrivals); got.backend != tt.backend || got.data != tt.said {
-			t.Errorf("offered %v: got %+v", tt.offer, got)
-		}
-	}
-	plain := dial(t, address)
-	send(t, plain, "GET / HTTP/1.1\r\n\r\n")
-	if b, _ := io.ReadAll(plain); bytes.Contains(b, []byte("HTTP")) {
-		t.Errorf("plain text was served: %q", b)
-	}
-}
-
-// certificate returns one that nobody has signed.
-func certificate(t *testing.T) tls.Certificate {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
 // Stopping does not wait for those who have said nothing yet.

@@ -3,6 +3,7 @@ package portmux
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -14,6 +15,10 @@ import (
 // preface is how every client of HTTP/2 begins (RFC 9113, 3.4). Its first line
 // tells it from every request of HTTP/1.1.
 const preface = "PRI * HTTP/2.0\r\n"
+
+// handshakeRecord is the first byte of every connection that speaks TLS (RFC 8446,
+// 5.1).
+const handshakeRecord = 0x16
 
 // sniffer reads the beginning of a connection and keeps it.
 type sniffer struct {
@@ -37,29 +42,48 @@ func (s *sniffer) more() error {
 
 // wait waits for the first byte for at most idle, and sets the deadline for what
 // follows.
-func (s *sniffer) wait(idle, timeout time.Duration) error {
-	if err := s.SetReadDeadline(time.Now().Add(idle)); err != nil {
+func (s *sniffer) wait(ctx context.Context, idle, timeout time.Duration) error {
+	if err := s.within(ctx, idle); err != nil {
 		return err
 	}
 	if err := s.more(); err != nil {
 		return err
 	}
-	return s.SetReadDeadline(time.Now().Add(timeout))
+	return s.within(ctx, timeout)
 }
 
-// isHTTP2 reports whether the connection begins with the preface of HTTP/2. It
+// within sets the deadline. The end of ctx sets another one, which it must not
+// take back.
+func (s *sniffer) within(ctx context.Context, d time.Duration) error {
+	if err := s.SetDeadline(time.Now().Add(d)); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+// isTLS reports whether the connection begins with a handshake of TLS.
+func (s *sniffer) isTLS() (bool, error) {
+	for len(s.read) == 0 { // behind a PROXY header nothing may have come yet
+		if err := s.more(); err != nil {
+			return false, err
+		}
+	}
+	return s.read[0] == handshakeRecord, nil
+}
+
+// protocol returns which one the connection begins with: HTTP/2 has a preface. It
 // reads no further than it must.
-func (s *sniffer) isHTTP2() (bool, error) {
+func (s *sniffer) protocol() (string, error) {
 	for {
 		known := min(len(s.read), len(preface))
 		if string(s.read[:known]) != preface[:known] {
-			return false, nil
+			return protocolHTTP1, nil
 		}
 		if known == len(preface) {
-			return true, nil
+			return protocolHTTP2, nil
 		}
 		if err := s.more(); err != nil {
-			return false, err
+			return "", err
 		}
 	}
 }
