@@ -69,7 +69,7 @@ var libraries = []struct {
 	{"github.com/KimMachineGun/automemlimit", []string{"internal/cli"}, "the limit belongs to the process, not to a server in it"},
 	{"github.com/prometheus", []string{"internal/metrics"}, "parts count through what metrics offers"},
 	{"github.com/valyala/fasthttp", []string{"internal/httpapi"}, "the HTTP stack can be changed behind one package"},
-	{"google.golang.org/grpc", []string{"internal/grpcapi/grpcgo", "internal/grpcapi/grpctest"}, "the transport can be changed behind the seam of internal/grpcapi/transport"},
+	{"google.golang.org/grpc", []string{"internal/grpcapi/grpcgo", "internal/grpcapi/grpctest", "client"}, "the transport can be changed behind the seam of internal/grpcapi/transport"},
 }
 
 // unreachable says what a tree must not need, even through others.

@@ -1,0 +1,24 @@
+package rollcall
+
+// Picker picks one instance of a snapshot. It neither blocks nor allocates and is
+// safe for concurrent use.
+type Picker interface {
+	// Pick returns an instance for one request. The error is ErrNoInstances or
+	// ErrNoHealthyInstances.
+	Pick() (*Instance, error)
+	// PickKey is Pick for requests with a key: pickers that hash return the same
+	// instance for the same key as long as it is there; others ignore the key.
+	PickKey(key uint64) (*Instance, error)
+	// Done says that the request for which the instance was picked has ended, with
+	// err if it failed to be served. Pickers that count requests in flight need
+	// it; callers always call it, once for each pick.
+	Done(in *Instance, err error)
+}
+
+// Balancer makes pickers. It is used with [Watch.Picker].
+type Balancer interface {
+	// Build returns a picker for a snapshot. previous is the picker that it
+	// replaces, made by the same Balancer and still in use while Build runs, or
+	// nil; from it a picker may take over what it knows of the instances.
+	Build(s *Snapshot, previous Picker) Picker
+}
