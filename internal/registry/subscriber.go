@@ -52,6 +52,9 @@ type Subscriber struct {
 // LastSeen returns the lease-clock time of the latest renewal.
 func (s *Subscriber) LastSeen() time.Duration { return time.Duration(s.lastSeen.Load()) }
 
+// Renew notes that the client of s was heard of.
+func (s *Subscriber) Renew(at Instant) { s.lastSeen.Store(int64(at.Lease)) }
+
 // subscriptions are the subscribers of one service.
 type subscriptions map[SubscriberKey]*Subscriber
 
@@ -68,7 +71,7 @@ func (c *Subscribe) apply(s *Store) (Result, error) {
 	sh.mu.RLock()
 	known := sh.subs[sub.Service][sub.SubscriberKey]
 	if known != nil {
-		known.lastSeen.Store(int64(c.At.Lease))
+		known.Renew(c.At)
 	}
 	sh.mu.RUnlock()
 	if known != nil && known.Refused == sub.Refused && known.Form == sub.Form {
@@ -89,7 +92,7 @@ func (s *Store) subscribe(sh *shard, c *Subscribe) error {
 	kept.Agent = sh.interner.intern(c.Subscriber.Agent)
 	kept.Clusters = sh.interner.intern(c.Subscriber.Clusters)
 	kept.App = sh.interner.intern(c.Subscriber.App)
-	kept.lastSeen.Store(int64(c.At.Lease))
+	kept.Renew(c.At)
 	subs := sh.subs[kept.Service]
 	if subs[kept.SubscriberKey] == nil {
 		if id := kept.Client; id != "" && !s.clients.watch(id, kept.Service) {

@@ -28,9 +28,11 @@ var errNotBound = fmt.Errorf("udp push: %w", net.ErrClosed)
 
 // Run sends packets and hears acknowledgements until ctx ends, sends what is
 // queued then for at most a second, closes the socket and returns nil. It also
-// ends the subscriptions of those who no longer look up: after twice the poll
-// period that they are told, a little kinder than the original's once. It may run
-// once, after Listen.
+// ends the subscriptions of those who neither look up nor acknowledge any more:
+// after twice the poll period that they are told, a little kinder than the
+// original's once. Acknowledgements count because clients begin their poll period
+// anew with each packet, and one that is told of changes all the time may not poll
+// at all. It may run once, after Listen.
 func (s *Sender) Run(ctx context.Context) error {
 	if s.conn == nil {
 		return errNotBound
@@ -232,6 +234,7 @@ func (s *Sender) heard(datagram []byte, from netip.AddrPort) {
 		return
 	}
 	s.succeeded.Add(1)
+	u.sub.Renew(s.parts.Clock.Now())
 	s.settled(Acked, u.delivery)
 }
 

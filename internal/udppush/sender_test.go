@@ -142,6 +142,35 @@ func TestSubscriptionsRunOut(t *testing.T) {
 	})
 }
 
+// TestAckRenewsTheSubscription: the Go client of 1.x counts its poll period from
+// the latest packet, so that one that hears of changes all the time does not poll.
+func TestAckRenewsTheSubscription(t *testing.T) {
+	inMemory(t, func(t *testing.T, r *rig, w *wire) {
+		listens := r.subscribe("a", endpoint(0), goAgent, "")
+		r.subscribe("a", endpoint(1), goAgent, "") // does not acknowledge
+		heard := 0
+		for i := range 20 {
+			r.register("a", 1, float64(i+1), "")
+			time.Sleep(time.Second)
+			packets := w.sent()[heard:]
+			heard += len(packets)
+			for _, d := range packets {
+				if d.addr == endpoint(0) {
+					w.ack(t, d)
+				}
+			}
+			time.Sleep(8 * time.Second)
+		}
+		if subs := r.store.Subscribers(serviceKey("a")); len(subs) != 1 || subs[0] != listens {
+			t.Errorf("%d subscribers are left, want the one who acknowledged", len(subs))
+		}
+		time.Sleep(26 * time.Second)
+		if n := len(r.store.Subscribers(serviceKey("a"))); n != 0 {
+			t.Errorf("%d subscribers, want none after the silence", n)
+		}
+	})
+}
+
 func TestResetForgetsUnacked(t *testing.T) {
 	inMemory(t, func(t *testing.T, r *rig, w *wire) {
 		defer r.keepPolling(r.subscribe("a", endpoint(0), javaAgent, ""))()
