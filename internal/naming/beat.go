@@ -15,6 +15,8 @@ type BeatAnswer struct {
 	Interval time.Duration
 	// Light: beats may come without their body.
 	Light bool
+	// Unnamed: it is not known what the client calls itself; see [Core.Introduce].
+	Unnamed bool
 }
 
 // Beat renews an instance's lease. full builds the instance that the beat itself
@@ -38,11 +40,17 @@ func (c *Core) Beat(ctx context.Context, cause registry.Cause, key registry.Serv
 			state.Interval = i.BeatTimes().Interval
 		}
 	}
-	answer.Known = true
+	answer.Known, answer.Unnamed = true, state.Unnamed
 	if state.Interval > 0 {
 		answer.Interval = state.Interval
 	}
 	return answer, nil
+}
+
+// Introduce notes what the HTTP client that keeps an instance alive calls itself,
+// if that is not known. Asking for the name only then costs other beats nothing.
+func (c *Core) Introduce(key registry.ServiceKey, instance registry.InstanceKey, agent string) {
+	c.store.Introduce(key, instance, agent)
 }
 
 // reregister registers what a beat describes. As in the original a weight out of

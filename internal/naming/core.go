@@ -69,6 +69,7 @@ type Reader interface {
 	FindSubscribers(match func(registry.ServiceKey) bool) []*registry.Subscriber
 	Standings(registry.ServiceKey, registry.Instant) []registry.Standing
 	EachHolding(visit func(registry.Holding))
+	Recalled(registry.ClientID) bool
 	ClientHoldings(registry.ClientID) map[registry.ServiceKey][]registry.InstanceKey
 	Override(registry.ServiceKey, registry.InstanceKey) (registry.Override, bool)
 	HasOwner(registry.ServiceKey, registry.InstanceKey, registry.OwnerKind) bool

@@ -13,6 +13,8 @@ type Registration struct {
 	Instance registry.Instance
 	// Client is the gRPC connection that registers; empty over HTTP.
 	Client registry.ClientID
+	// Agent is what an HTTP client calls itself; it may be memory of the request.
+	Agent string
 	// Kind is what the asking API declares the service to be; v1 declares nothing.
 	Kind registry.Kind
 	// CheckService judges the service's name when the service is not there yet;
@@ -90,7 +92,7 @@ func (c *Core) leaveOthers(ctx context.Context, cause registry.Cause, r *Registr
 func (c *Core) register(ctx context.Context, cause registry.Cause, r Registration) error {
 	cmd := registry.Register{
 		Meta: c.meta(cause), Service: r.Service, Owner: r.owner(), Instance: r.Instance,
-		Kind: r.Kind, TakeHealth: r.TakeHealth,
+		Kind: r.Kind, TakeHealth: r.TakeHealth, Agent: r.Agent,
 	}
 	if r.Instance.Ephemeral {
 		if known, err := c.store.Renew(&cmd); known {

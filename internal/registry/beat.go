@@ -18,6 +18,9 @@ type BeatState struct {
 	Known bool
 	// Interval is what the instance's metadata asks for; 0 when it does not.
 	Interval time.Duration
+	// Unnamed: nobody has said what the HTTP owner calls itself; see
+	// [Store.Introduce].
+	Unnamed bool
 }
 
 // Beat applies b. It does not block but for the shard's lock.
@@ -45,6 +48,7 @@ func (sh *shard) beat(b *Beat) (state BeatState, revive bool) {
 		return state, false
 	}
 	r.lastBeat.Store(int64(b.At.Lease))
+	state.Unnamed = h.agent == noAgent
 	return state, !h.healthy && !r.inst.Marked
 }
 

@@ -55,6 +55,13 @@ func (cs *clients) open(c *client) {
 	}
 }
 
+// Recalled reports whether a connection is one of those that are remembered from
+// before a restart, and has not been closed.
+func (s *Store) Recalled(id ClientID) bool {
+	c := s.clients.get(id)
+	return c != nil && c.recalled
+}
+
 // replaceRecalled takes an instance from connections that are remembered only. The
 // caller holds the shard's lock.
 func (s *Store) replaceRecalled(sh *shard, r *record, m Meta) {

@@ -11,6 +11,8 @@ type Holding struct {
 	// LastBeat is the lease-clock time of the latest beat or registration of an
 	// HTTP owner, 0 for others.
 	LastBeat time.Duration
+	// Agent is what an HTTP owner calls itself, empty when it is not known.
+	Agent string
 }
 
 // EachHolding calls visit for every owner of every instance of the store, in no
@@ -22,7 +24,7 @@ func (s *Store) EachHolding(visit func(Holding)) {
 		sh.mu.RLock()
 		for _, svc := range sh.services {
 			for _, r := range svc.records {
-				r.eachHolding(visit)
+				s.eachHolding(r, visit)
 			}
 		}
 		sh.mu.RUnlock()
@@ -30,11 +32,12 @@ func (s *Store) EachHolding(visit func(Holding)) {
 }
 
 // eachHolding shows r's owners, the latest first.
-func (r *record) eachHolding(visit func(Holding)) {
+func (s *Store) eachHolding(r *record, visit func(Holding)) {
 	show := func(h *holding) {
 		shown := Holding{Service: r.svc.key, Instance: r.inst, Owner: h.owner()}
 		if h.kind == OwnerHTTP {
 			shown.LastBeat = time.Duration(r.lastBeat.Load())
+			shown.Agent = s.agents.text(h.agent)
 		}
 		visit(shown)
 	}

@@ -446,7 +446,7 @@ func (m *model) state(now time.Duration) string {
 			s := m.shown(key, i)
 			var owners []Holder
 			for _, o := range i.owners {
-				owners = append(owners, Holder{o.owner, o.healthy})
+				owners = append(owners, Holder{Owner: o.owner, Healthy: o.healthy})
 			}
 			since := time.Duration(-1)
 			if i.ownerOf(OwnerHTTP) != nil {

@@ -33,6 +33,7 @@ type holding struct {
 	client  *client   // the owner's connection; nil for the other kinds of owner
 	kind    OwnerKind
 	healthy bool
+	agent   agent // what an HTTP owner calls itself
 }
 
 func (h *holding) owner() Owner {

@@ -22,6 +22,8 @@ type Register struct {
 	// TakeHealth: a known owner's health becomes the given one. Without it the
 	// health of a known owner stays, as in 1.x.
 	TakeHealth bool `json:"takeHealth,omitempty"`
+	// Agent is what an HTTP client calls itself. It is not durable and in no history.
+	Agent string `json:"-"`
 	// remembered: it comes from a snapshot, so that its serial is settled.
 	remembered bool
 }
@@ -78,6 +80,9 @@ func (c *Register) apply(s *Store) (Result, error) {
 func (c *Register) enrol(s *Store, sh *shard) error {
 	key := c.Instance.Key().identity()
 	h := holding{kind: c.Owner.Kind, healthy: c.Instance.Healthy}
+	if h.kind == OwnerHTTP {
+		h.agent = s.agents.number(c.Agent)
+	}
 	if h.kind == OwnerConnection {
 		if h.client = s.clients.enter(c.Owner.Client); h.client == nil {
 			return clientClosed(c.Owner.Client)

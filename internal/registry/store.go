@@ -70,6 +70,7 @@ type Store struct {
 	switches   atomic.Pointer[Switches]
 	switching  sync.Mutex // held while a switch is set
 	clients    clients
+	agents     agents
 	counts     counts
 	// blank are the settings of a service that came into being with its first
 	// instance, cluster those of a DEFAULT cluster that nobody configured: almost

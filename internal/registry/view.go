@@ -137,6 +137,8 @@ func (v *View) clusterIndex(name string) (int, bool) {
 type Holder struct {
 	Owner
 	Healthy bool `json:"healthy"`
+	// Agent is what an HTTP owner calls itself, empty when it is not known.
+	Agent string `json:"agent,omitempty"`
 }
 
 // Standing is what is known of an instance beyond what readers of a view see.
@@ -161,9 +163,9 @@ func (s *Store) Standings(key ServiceKey, now Instant) []Standing {
 	}
 	out := make([]Standing, len(svc.records))
 	for i, r := range svc.records {
-		st := Standing{Instance: r.inst, SinceBeat: -1, Owners: []Holder{{r.top.owner(), r.top.healthy}}}
+		st := Standing{Instance: r.inst, SinceBeat: -1, Owners: []Holder{s.holder(&r.top)}}
 		for _, h := range r.below() {
-			st.Owners = append(st.Owners, Holder{h.owner(), h.healthy})
+			st.Owners = append(st.Owners, s.holder(&h))
 		}
 		if r.holdingOf(OwnerHTTP) != nil {
 			st.SinceBeat = r.silence(now.Lease)
@@ -175,6 +177,10 @@ func (s *Store) Standings(key ServiceKey, now Instant) []Standing {
 		out[i] = st
 	}
 	return out
+}
+
+func (s *Store) holder(h *holding) Holder {
+	return Holder{Owner: h.owner(), Healthy: h.healthy, Agent: s.agents.text(h.agent)}
 }
 
 // Presence says what there is already of an instance.

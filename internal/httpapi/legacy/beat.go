@@ -113,6 +113,9 @@ func (a *API) take(x *httpapi.Exchange, key registry.ServiceKey, body *beatBody,
 	instance := registry.InstanceKey{IP: body.ip, Port: body.port, Cluster: body.cluster}
 	answer, err := a.core.Beat(x.Context(), by, key, instance, nil)
 	if answer.Known || err != nil {
+		if answer.Unnamed {
+			a.core.Introduce(key, instance, x.UserAgent())
+		}
 		return answer, err
 	}
 	view := a.core.Store().View(key)
@@ -124,6 +127,6 @@ func (a *API) take(x *httpapi.Exchange, key registry.ServiceKey, body *beatBody,
 	}
 	return a.core.Beat(x.Context(), by, key, instance, func() (naming.Registration, error) {
 		i, err := body.instance(app)
-		return naming.Registration{Service: key, Instance: i, CheckService: checkName}, err
+		return naming.Registration{Service: key, Instance: i, CheckService: checkName, Agent: x.UserAgent()}, err
 	})
 }

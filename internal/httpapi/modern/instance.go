@@ -33,7 +33,7 @@ func InstanceForm(x *httpapi.Exchange, ephemeral bool) (naming.Registration, err
 	}
 	var err error
 	i.Metadata, err = registry.ParseMetadata(f.Text("metadata", ""))
-	return naming.Registration{Service: key, Instance: i}.Modern(), err
+	return naming.Registration{Service: key, Instance: i, Agent: x.UserAgent()}.Modern(), err
 }
 
 // instanceForm reads an instance of the kind that the server takes by default.

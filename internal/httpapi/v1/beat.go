@@ -37,12 +37,19 @@ func (a *API) beat(x *httpapi.Exchange) {
 	}
 	var full func() (naming.Registration, error)
 	if !light {
-		full = func() (naming.Registration, error) { return body.Registration(key, instance) }
+		full = func() (naming.Registration, error) {
+			r, err := body.Registration(key, instance)
+			r.Agent = x.UserAgent()
+			return r, err
+		}
 	}
 	answer, err := a.core.Beat(x.Context(), cause(x, "beat"), key, instance, full)
 	if err != nil {
 		a.fail(x, err)
 		return
+	}
+	if answer.Unnamed {
+		a.core.Introduce(key, instance, x.UserAgent())
 	}
 	x.Scratch = appendBeatAnswer(x.Scratch[:0], answer)
 	x.JSON(200, x.Scratch)

@@ -12,6 +12,7 @@ import (
 // registered of it before is replaced.
 func (a *API) register(x *httpapi.Exchange) {
 	r, err := a.registration(x.Params())
+	r.Agent = x.UserAgent()
 	if err == nil {
 		err = a.core.Register(x.Context(), cause(x, "register"), r)
 	}
@@ -42,6 +43,7 @@ func (a *API) deregister(x *httpapi.Exchange) {
 func (a *API) replace(x *httpapi.Exchange) {
 	p := x.Params()
 	r, err := a.registration(p)
+	r.Agent = x.UserAgent()
 	if err == nil {
 		err = a.core.Replace(x.Context(), cause(x, "update"), naming.Replacement{
 			Registration: r,

@@ -53,6 +53,7 @@ func (a *API) readBeat(x *httpapi.Exchange) (beat, error) {
 	}
 	full := func() (naming.Registration, error) {
 		r, err := body.Registration(key, id)
+		r.Agent = x.UserAgent()
 		return r.Modern(), err
 	}
 	return beat{key, a.Core.Locate(key, id), full}, nil

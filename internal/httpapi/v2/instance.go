@@ -226,6 +226,9 @@ func (a *API) beat(x *httpapi.Exchange) {
 		a.Fail(x, err)
 		return
 	}
+	if answer.Unnamed {
+		a.Core.Introduce(b.service, b.instance, x.UserAgent())
+	}
 	x.Scratch = appendBeat(x.Scratch[:0], answer)
 	x.JSON(200, x.Scratch)
 }

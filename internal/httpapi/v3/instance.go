@@ -24,7 +24,11 @@ func (a *API) registerOrBeat(x *httpapi.Exchange) {
 		a.Register(x)
 		return
 	}
-	answer, err := a.Core.Beat(x.Context(), a.Cause(x, "beat"), r.Service, a.Core.Locate(r.Service, r.Instance.Key()), nil)
+	instance := a.Core.Locate(r.Service, r.Instance.Key())
+	answer, err := a.Core.Beat(x.Context(), a.Cause(x, "beat"), r.Service, instance, nil)
+	if answer.Unnamed {
+		a.Core.Introduce(r.Service, instance, r.Agent)
+	}
 	switch {
 	case err != nil:
 		a.Fail(x, err)
