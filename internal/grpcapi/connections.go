@@ -59,17 +59,53 @@ func (c *client) lag(now registry.Instant) (untold int, oldest time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, w := range c.watches {
-		if !w.queued && w.sent == 0 {
-			continue
+		since, waiting := w.waiting()
+		if waiting {
+			untold++
 		}
-		untold++
-		for _, changed := range []registry.Instant{w.changed, w.told} {
-			if changed.Wall != 0 {
-				oldest = max(oldest, now.Lease-changed.Lease)
-			}
+		if since.Wall != 0 {
+			oldest = max(oldest, now.Lease-since.Lease)
 		}
 	}
 	return untold, oldest
+}
+
+// waiting reports whether the client has not acknowledged the newest state of the
+// service, and since when the oldest change in it has been waiting; zero when it
+// tells of none. The caller holds the mutex of the client.
+func (w *watch) waiting() (since registry.Instant, waiting bool) {
+	if w.sent != 0 && w.told.Wall != 0 {
+		return w.told, true
+	}
+	return w.changed, w.queued || w.sent != 0
+}
+
+// Waiting reports whether a subscriber has not acknowledged the newest state of its
+// service, as [naming.Waiting] has it.
+func (a *API) Waiting(sub *registry.Subscriber) (since registry.Instant, waiting bool) {
+	c := a.client(sub.Client)
+	if c == nil {
+		return registry.Instant{}, false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if w := c.watches[sub.Service]; w != nil && w.sub == sub {
+		return w.waiting()
+	}
+	return registry.Instant{}, false
+}
+
+// Agents counts the registered clients by what they call themselves.
+func (a *API) Agents() map[string]int {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	counts := map[string]int{}
+	for _, c := range a.clients {
+		if who := c.identity.Load(); who != nil {
+			counts[who.version]++
+		}
+	}
+	return counts
 }
 
 // Reset asks a client to go to the server at redirect, or to any other when that

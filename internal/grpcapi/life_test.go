@@ -365,6 +365,18 @@ func TestConnections(t *testing.T) {
 		if g, _ := r.Connection(c.id()); g.Untold != 1 || g.Lag < time.Second || g.Lag > 2*time.Second {
 			t.Errorf("untold %d, lag %v", g.Untold, g.Lag)
 		}
+		sub := r.store.FindSubscribers(func(registry.ServiceKey) bool { return true })[0]
+		since, waiting := r.Waiting(sub)
+		if lag := r.core.Now().Lease - since.Lease; !waiting || lag < time.Second || lag > 2*time.Second {
+			t.Errorf("waiting %v for %v", waiting, lag)
+		}
+		if got := r.Agents(); len(got) != 1 || got[g.Version] != 1 {
+			t.Errorf("agents %v, want one %s", got, g.Version)
+		}
+		c.session.Closed(false)
+		if _, waiting := r.Waiting(sub); waiting || len(r.Agents()) != 0 {
+			t.Errorf("after the end: waiting %v, agents %v", waiting, r.Agents())
+		}
 	})
 }
 

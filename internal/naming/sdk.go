@@ -1,6 +1,10 @@
 package naming
 
-import "strings"
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
 
 // SDK is the library that a client is made with. The zero value is an unknown one.
 type SDK struct {
@@ -53,6 +57,62 @@ func (s SDK) Series() string {
 		return ""
 	}
 	return major + "." + minor
+}
+
+// SDKCount is how many clients are made with an SDK of one series.
+type SDKCount struct {
+	// Name and Series are of small variety: unknown names, series that are not read,
+	// and those beyond [maxSeries] are [OtherSDK].
+	Name, Series string
+	Clients      int
+}
+
+// maxSeries bounds the series of one SDK that are counted apart: those with the
+// most clients. Clients say what they want.
+const maxSeries = 16
+
+// CountSDKs sums clients up by SDK and series. counts are by what they call
+// themselves.
+func CountSDKs(counts map[string]int) []SDKCount {
+	bySDK := map[string]map[string]int{}
+	for agent, n := range counts {
+		sdk := ParseSDK(agent)
+		name := cmp.Or(sdk.Name, OtherSDK)
+		if bySDK[name] == nil {
+			bySDK[name] = map[string]int{}
+		}
+		bySDK[name][cmp.Or(sdk.Series(), OtherSDK)] += n
+	}
+	var list []SDKCount
+	for name, series := range bySDK {
+		list = append(list, largest(name, series)...)
+	}
+	slices.SortFunc(list, func(a, b SDKCount) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Series, b.Series))
+	})
+	return list
+}
+
+// largest returns the series of an SDK that have the most clients, and the others
+// as one.
+func largest(name string, series map[string]int) []SDKCount {
+	others := SDKCount{name, OtherSDK, series[OtherSDK]}
+	delete(series, OtherSDK)
+	var list []SDKCount
+	for s, n := range series {
+		list = append(list, SDKCount{name, s, n})
+	}
+	slices.SortFunc(list, func(a, b SDKCount) int {
+		return cmp.Or(cmp.Compare(b.Clients, a.Clients), strings.Compare(a.Series, b.Series))
+	})
+	for len(list) > maxSeries {
+		others.Clients += list[len(list)-1].Clients
+		list = list[:len(list)-1]
+	}
+	if others.Clients > 0 {
+		list = append(list, others)
+	}
+	return list
 }
 
 func isNumber(s string) bool {

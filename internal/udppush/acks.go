@@ -170,6 +170,18 @@ func (a *acks) waits(d delivery) bool {
 	return u != nil && u.packet == d.packet
 }
 
+// waiting returns the time of the change in the packet to a subscriber that waits
+// for its acknowledgement.
+func (a *acks) waiting(sub *registry.Subscriber) (changed registry.Instant, waiting bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	u := a.bySub[sub]
+	if u == nil {
+		return registry.Instant{}, false
+	}
+	return u.changed, true
+}
+
 // expire returns the packets that are to be sent again and those that are given
 // up. next is when the next one is due; zero when none waits.
 func (a *acks) expire(now time.Time) (again, failed []*unacked, next time.Time) {

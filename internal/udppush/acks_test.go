@@ -12,7 +12,14 @@ import (
 func TestAcksSendAgainOnceThenGiveUp(t *testing.T) {
 	a, start := newAcks(), time.Now()
 	sub := subscribers(1)[0]
-	a.add(delivery{sub: sub, packet: &packet{1, []byte("x")}}, netip.AddrPort{}, start)
+	if _, waiting := a.waiting(sub); waiting {
+		t.Error("it waits before it was sent")
+	}
+	changed := registry.Instant{Wall: 7}
+	a.add(delivery{sub: sub, packet: &packet{1, []byte("x")}, changed: changed}, netip.AddrPort{}, start)
+	if at, waiting := a.waiting(sub); !waiting || at != changed {
+		t.Errorf("waiting %v since %v, want since %v", waiting, at, changed)
+	}
 	for _, step := range []struct {
 		after         time.Duration
 		again, failed int

@@ -39,6 +39,13 @@ func (s *Sender) State(texts int) State {
 	return st
 }
 
+// Waiting reports whether a packet to a subscriber has not been acknowledged, and
+// when the change in it was made; zero when it tells of none. One that has not left
+// yet is not counted: that takes milliseconds.
+func (s *Sender) Waiting(sub *registry.Subscriber) (changed registry.Instant, waiting bool) {
+	return s.acks.waiting(sub)
+}
+
 // Reset forgets the packets that wait for an acknowledgement, as 1.x does: they
 // are not sent again. The counts stay.
 func (s *Sender) Reset() {
