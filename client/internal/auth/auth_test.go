@@ -1,0 +1,177 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func fixed(c Credentials) Source {
+	return func(context.Context) (Credentials, error) { return c, nil }
+}
+
+// logins counts logins and hands out numbered tokens.
+type logins struct {
+	n   atomic.Int32
+	ttl time.Duration
+	err atomic.Pointer[error]
+}
+
+func (l *logins) login(context.Context, string, string) (string, time.Duration, error) {
+	n := l.n.Add(1)
+	if err := l.err.Load(); err != nil {
+		return "", 0, *err
+	}
+	return fmt.Sprintf("token-%d", n), l.ttl, nil
+}
+
+func (l *logins) fail(err error) {
+	if err == nil {
+		l.err.Store(nil)
+		return
+	}
+	l.err.Store(&err)
+}
+
+func token(t *testing.T, p *Provider) string {
+	t.Helper()
+	fields, err := p.Fields(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return valueOf(fields, fieldToken)
+}
+
+func TestNoCredentials(t *testing.T) {
+	for _, p := range []*Provider{nil, New(nil, nil), New(fixed(Credentials{}), nil)} {
+		if fields, err := p.Fields(t.Context(), "x"); err != nil || fields != nil {
+			t.Errorf("got %v, %v", fields, err)
+		}
+	}
+	if New(nil, nil).Refused(nil) {
+		t.Error("there is nothing else to try")
+	}
+}
+
+func TestSignature(t *testing.T) {
+	c := Credentials{AccessKey: "ak", SecretKey: "sk"}
+	got := sign(&c, "G@@s", time.UnixMilli(1700000000000))
+	// echo -n '1700000000000@@G@@s' | openssl dgst -sha1 -hmac sk -binary | base64
+	want := []Field{{"ak", "ak"}, {"data", "1700000000000@@G@@s"}, {"signature", "dVlG1QfdqnLPdA0CV/I6zTxycws="}}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("got %v, want %v", got[i], want[i])
+		}
+	}
+	if data := sign(&c, "", time.UnixMilli(7))[1].Value; data != "7" {
+		t.Errorf("without a resource the data is %q", data)
+	}
+}
+
+func TestOneLoginForMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l logins
+		p := New(fixed(Credentials{Username: "u"}), func(ctx context.Context, u, pw string) (string, time.Duration, error) {
+			time.Sleep(time.Second)
+			return l.login(ctx, u, pw)
+		})
+		var wg sync.WaitGroup
+		for range 50 {
+			wg.Go(func() { token(t, p) })
+		}
+		wg.Wait()
+		if n := l.n.Load(); n != 1 {
+			t.Errorf("%d logins, want 1", n)
+		}
+	})
+}
+
+func TestRenewalBeforeTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := logins{ttl: 150 * time.Second}
+		p := New(fixed(Credentials{Username: "u"}), l.login)
+		if got := token(t, p); got != "token-1" {
+			t.Errorf("got %s", got)
+		}
+		time.Sleep(134 * time.Second)
+		if got := token(t, p); got != "token-1" {
+			t.Errorf("got %s before it was due", got)
+		}
+		time.Sleep(7 * time.Second)
+		l.fail(errors.New("down"))
+		if got := token(t, p); got != "token-1" {
+			t.Errorf("got %s; the old token is good while no new one is to be had", got)
+		}
+		time.Sleep(pause)
+		l.fail(nil)
+		if got := token(t, p); got != "token-3" {
+			t.Errorf("got %s after the renewal", got)
+		}
+	})
+}
+
+func TestRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l logins
+		password := atomic.Pointer[string]{}
+		password.Store(new("old"))
+		p := New(func(context.Context) (Credentials, error) {
+			return Credentials{Username: "u", Password: *password.Load()}, nil
+		}, func(ctx context.Context, u, pw string) (string, time.Duration, error) {
+			if tok, ttl, err := l.login(ctx, u, pw); pw == "new" || l.n.Load() == 1 {
+				return tok, ttl, err
+			}
+			return "", 0, errors.New("wrong")
+		})
+		first, _ := p.Fields(t.Context(), "")
+		if p.Refused(first) {
+			t.Error("a login of this moment is not repeated")
+		}
+		time.Sleep(time.Minute)
+		if !p.Refused(first) {
+			t.Fatal("the token may have been revoked")
+		}
+		for range 20 {
+			if _, err := p.Fields(t.Context(), ""); err == nil {
+				t.Fatal("the password is wrong by now")
+			}
+		}
+		if n := l.n.Load(); n != 2 {
+			t.Errorf("%d logins, want one more", n)
+		}
+		password.Store(new("new")) // the key is rotated
+		time.Sleep(pause)
+		if got := token(t, p); got != "token-3" {
+			t.Errorf("got %s", got)
+		}
+		if !p.Refused(first) {
+			t.Error("there is another token by now")
+		}
+	})
+}
+
+func TestCancelledLoginBlamesNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := New(fixed(Credentials{Username: "u"}), func(ctx context.Context, _, _ string) (string, time.Duration, error) {
+			select {
+			case <-ctx.Done():
+				return "", 0, ctx.Err()
+			case <-time.After(time.Second):
+				return "good", 0, nil
+			}
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		if _, err := p.Fields(ctx, ""); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+		if got := token(t, p); got != "good" {
+			t.Errorf("got %q", got)
+		}
+	})
+}
