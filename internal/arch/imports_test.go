@@ -70,6 +70,7 @@ var libraries = []struct {
 	{"github.com/prometheus", []string{"internal/metrics"}, "parts count through what metrics offers"},
 	{"github.com/valyala/fasthttp", []string{"internal/httpapi"}, "the HTTP stack can be changed behind one package"},
 	{"google.golang.org/grpc", []string{"internal/grpcapi/grpcgo", "internal/grpcapi/grpctest", "client"}, "the transport can be changed behind the seam of internal/grpcapi/transport"},
+	{"golang.org/x/net/http2", []string{"internal/grpcapi/h2", "internal/grpcapi/grpcgo", "internal/grpcapi/transport/transporttest", "internal/portmux", "internal/bench"}, "frames are the work of transports, and of what tries them"},
 }
 
 // unreachable says what a tree must not need, even through others.

@@ -1,6 +1,7 @@
 package grpcapi
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"runtime/debug"
@@ -56,6 +57,19 @@ func forMembers(requestType string) bool {
 		return true
 	}
 	return false
+}
+
+// Blocks implements transport.Session: what changes durable data waits for the disk.
+// So does a deregistration, when an operator has overridden the instance.
+func (c *client) Blocks(request *grpcv2.Payload) bool {
+	switch request.Type {
+	case grpcv2.PersistentInstance:
+		return true
+	case grpcv2.InstanceType:
+		return bytes.Contains(request.Body, []byte(grpcv2.Deregister))
+	default:
+		return false
+	}
 }
 
 // Answer implements transport.Session.

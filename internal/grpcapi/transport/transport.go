@@ -27,8 +27,13 @@ type Handler interface {
 // Session is the handler's end of one connection. Its methods are called
 // concurrently.
 type Session interface {
-	// Answer answers one unary call; it may block. The request and all parts of it
-	// are valid until it returns. ctx ends when the client gives up or the
+	// Blocks reports whether Answer may wait for something that takes its time, such
+	// as the disk, to answer a request; a lock that is held shortly does not count.
+	// A transport may have it answered in a goroutine of its own then, and only
+	// then. It must not block itself.
+	Blocks(*grpcv2.Payload) bool
+	// Answer answers one unary call. The request and all parts of it are valid until
+	// it returns. ctx ends when the client gives up or the
 	// connection ends.
 	Answer(ctx context.Context, request *grpcv2.Payload, answer *Message)
 	// Open is called when the client opens a stream. A connection may have

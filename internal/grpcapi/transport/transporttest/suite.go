@@ -108,6 +108,12 @@ func (h *handler) session(t *testing.T, n int) *session {
 	return s
 }
 
+// Blocks is for calls that wait until the test lets them go on.
+func (s *session) Blocks(p *grpcv2.Payload) bool { return p.Type == blocking }
+
+// blocking is the type of calls that block.
+const blocking = "Blocking"
+
 // Answer echoes, unless the test wants something else.
 func (s *session) Answer(ctx context.Context, p *grpcv2.Payload, m *transport.Message) {
 	if s.handler.answer != nil {
@@ -327,7 +333,7 @@ func callContext(t *testing.T, start Start) {
 		<-begun
 		cancel()
 	}()
-	if _, err := c.Invoke(ctx, "/Request/request", grpctest.Message{}); err == nil {
+	if _, err := c.Invoke(ctx, "/Request/request", grpctest.Message{Head: grpcv2.Head{Type: blocking}}); err == nil {
 		t.Error("a call that was given up was answered")
 	}
 	receive(t, "the end of the call", ended)
