@@ -208,7 +208,9 @@ func (m *Mux) protocol(ctx context.Context, nc net.Conn, first *sniffer) (inner 
 	}
 	name, err = first.protocol()
 	if err == nil && m.tls != nil && m.cfg.TLS.cfg.Only {
-		err = m.cfg.TLS.refuse(first.Conn, name == protocolHTTP2)
+		m.cfg.TLS.counts.clear.Add(1)
+		refuse(first.Conn, name, first.read)
+		err = errClearText
 	}
 	return nc, name, first.read, err
 }

@@ -4,12 +4,9 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
-	"io"
 	"net"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/net/http2"
 )
 
 // TLSConfig is how ports speak TLS.
@@ -81,41 +78,4 @@ func (t *TLS) handshake(ctx context.Context, nc net.Conn, settings *tls.Config, 
 	}
 	t.counts.done.Add(1)
 	return tc, nil
-}
-
-const (
-	// refusal is what a client reads that speaks clear text where it must not.
-	refusal = "this port speaks TLS only: use https"
-	// lingerTime and lingerBytes are how long such a client has to read it, and how
-	// much of what it still sends is read: closing with something unread would lose
-	// the refusal on its way.
-	lingerTime  = time.Second
-	lingerBytes = 64 << 10
-)
-
-// refuse tells a client that it must speak TLS, in its own protocol, and returns
-// that as an error.
-func (t *TLS) refuse(nc net.Conn, h2 bool) error {
-	t.counts.clear.Add(1)
-	err := fmt.Errorf("clear text: %s", refusal)
-	if nc.SetDeadline(time.Now().Add(lingerTime)) != nil || writeRefusal(nc, h2) != nil {
-		return err
-	}
-	if half, ok := nc.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
-		_, _ = io.CopyN(io.Discard, nc, lingerBytes)
-	}
-	return err
-}
-
-func writeRefusal(w io.Writer, h2 bool) error {
-	if h2 {
-		fr := http2.NewFramer(w, nil)
-		if err := fr.WriteSettings(); err != nil {
-			return err
-		}
-		return fr.WriteGoAway(0, http2.ErrCodeInadequateSecurity, []byte(refusal))
-	}
-	_, err := fmt.Fprintf(w, "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\n"+
-		"Content-Length: %d\r\nConnection: close\r\n\r\n%s\n", len(refusal)+1, refusal)
-	return err
 }

@@ -169,13 +169,30 @@ func TestClearTextIsRefused(t *testing.T) {
 	}
 	h2 := dial(t, address)
 	send(t, h2, xhttp2.ClientPreface)
-	fr := xhttp2.NewFramer(io.Discard, h2)
-	if f, err := fr.ReadFrame(); err != nil || f.Header().Type != xhttp2.FrameSettings {
-		t.Errorf("HTTP/2: got %v, %v, want the settings", f, err)
+	fr := xhttp2.NewFramer(h2, h2)
+	if err := errors.Join(fr.WriteSettings(), fr.WriteHeaders(xhttp2.HeadersFrameParam{StreamID: 1, EndHeaders: true})); err != nil {
+		t.Fatal(err)
 	}
-	f, err := fr.ReadFrame()
-	if goAway, ok := f.(*xhttp2.GoAwayFrame); !ok || goAway.ErrCode != xhttp2.ErrCodeInadequateSecurity || !strings.Contains(string(goAway.DebugData()), "use https") {
-		t.Errorf("HTTP/2: got %v, %v, want the reason", f, err)
+	var answered bool
+	for {
+		f, err := fr.ReadFrame()
+		if err != nil {
+			t.Fatalf("HTTP/2: %v", err)
+		}
+		if h, ok := f.(*xhttp2.HeadersFrame); ok {
+			answered = h.StreamID == 1 && h.StreamEnded() && bytes.Contains(h.HeaderBlockFragment(), refusalHeaders())
+		}
+		if goAway, ok := f.(*xhttp2.GoAwayFrame); ok {
+			if !answered || goAway.ErrCode != xhttp2.ErrCodeInadequateSecurity || string(goAway.DebugData()) != refusal {
+				t.Errorf("HTTP/2: got %v, answered %v", goAway, answered)
+			}
+			break
+		}
+	}
+	silent := dial(t, address)
+	send(t, silent, xhttp2.ClientPreface) // and no request
+	if b, err := io.ReadAll(silent); isTimeout(err) {
+		t.Errorf("HTTP/2 without a request: %q, %v", b, err)
 	}
 	tc := tls.Client(dial(t, address), offering(client, "h2"))
 	if _, err := io.WriteString(tc, http2Start+"end"); err != nil {
@@ -184,7 +201,7 @@ func TestClearTextIsRefused(t *testing.T) {
 	if got := next(t, arrivals); got.backend != "GRPC" {
 		t.Errorf("got %+v", got)
 	}
-	counted(t, secure, [3]uint64{1, 0, 2})
+	counted(t, secure, [3]uint64{1, 0, 3})
 }
 
 // helloOf returns the first message of a handshake.
