@@ -26,6 +26,8 @@ type admission struct {
 	mu    sync.Mutex
 	total int
 	perIP map[netip.Addr]int // only with maxPerIP; no entry is 0
+	// refused counts by which limit connections were refused.
+	refused struct{ inAll, ofAddress uint64 }
 	// refusing counts refusals being written; see maxRefusing.
 	refusing int
 }
@@ -40,6 +42,7 @@ func (a *admission) enter() verdict {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.max > 0 && a.total >= a.max {
+		a.refused.inAll++
 		return tooMany
 	}
 	a.total++
@@ -61,6 +64,7 @@ func (a *admission) enterFrom(ip netip.Addr) verdict {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.perIP[ip] >= a.maxPerIP {
+		a.refused.ofAddress++
 		return tooManyFromHere
 	}
 	a.perIP[ip]++
@@ -77,6 +81,21 @@ func (a *admission) leaveFrom(ip netip.Addr) {
 	if a.perIP[ip]--; a.perIP[ip] == 0 {
 		delete(a.perIP, ip)
 	}
+}
+
+// Connections returns how many connections are open.
+func (s *Server) Connections() int {
+	s.admission.mu.Lock()
+	defer s.admission.mu.Unlock()
+	return s.admission.total
+}
+
+// Refused returns how many connections were refused by the limit of all connections
+// and by that of one address.
+func (s *Server) Refused() (inAll, ofAddress uint64) {
+	s.admission.mu.Lock()
+	defer s.admission.mu.Unlock()
+	return s.admission.refused.inAll, s.admission.refused.ofAddress
 }
 
 // maxRefusing is how many refused connections may wait for their client to read

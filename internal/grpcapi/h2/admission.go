@@ -14,7 +14,7 @@ type admission struct {
 	total    int
 	perIP    map[netip.Addr]int // no entry is 0
 	refusing int
-	refused  uint64
+	refused  struct{ inAll, ofAddress uint64 }
 }
 
 // enter counts a connection, or says why it is one too many.
@@ -23,10 +23,10 @@ func (a *admission) enter(ip netip.Addr) error {
 	defer a.mu.Unlock()
 	switch {
 	case a.max > 0 && a.total >= a.max:
-		a.refused++
+		a.refused.inAll++
 		return fmt.Errorf("too many connections: the server serves at most %d", a.max)
 	case a.maxPerIP > 0 && a.perIP[ip] >= a.maxPerIP:
-		a.refused++
+		a.refused.ofAddress++
 		return fmt.Errorf("too many connections from this address: at most %d", a.maxPerIP)
 	}
 	a.total++
@@ -68,5 +68,13 @@ func (a *admission) stopRefusing() {
 func (a *admission) counts() (served int, refused uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.total, a.refused
+	return a.total, a.refused.inAll + a.refused.ofAddress
+}
+
+// refusals returns how many were refused by the limit of all connections and by that
+// of an address.
+func (a *admission) refusals() (inAll, ofAddress uint64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.refused.inAll, a.refused.ofAddress
 }

@@ -72,6 +72,10 @@ func (s *Server) SetServing(serving bool) { s.health.set(serving) }
 // because of their number.
 func (s *Server) Connections() (served int, refused uint64) { return s.admission.counts() }
 
+// Refused returns how many connections were refused by the limit of all connections
+// and by that of one address.
+func (s *Server) Refused() (inAll, ofAddress uint64) { return s.admission.refusals() }
+
 // ServeConn takes over a connection and returns. prefix is what has been read from
 // it already. TLS is the caller's.
 func (s *Server) ServeConn(_ context.Context, nc net.Conn, prefix []byte) {
