@@ -29,6 +29,7 @@ type Metrics struct {
 	kinds  sync.Map // eventKey to prometheus.Counter
 
 	pushes      *prometheus.CounterVec
+	sent        *prometheus.CounterVec
 	pushLatency *prometheus.HistogramVec
 	sendLatency *prometheus.HistogramVec
 	logWrite    prometheus.Histogram
@@ -55,6 +56,7 @@ func New() *Metrics {
 		answered: counters("requests_total", "Requests answered, by route and status.", "route", "code"),
 		events:   counters("events_total", "Changes of the registry, by kind and class of cause.", "kind", "cause"),
 		pushes:   counters("pushes_total", "Pushes to subscribers, by protocol and outcome.", "protocol", "outcome"),
+		sent:     counters("pushes_sent_total", "Pushes that were handed to the network, by protocol.", "protocol"),
 		pushLatency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: namespace, Name: "push_ack_seconds", Buckets: latencyBuckets(),
 			Help: "Time from a change to the acknowledgement of its push, by protocol.",
@@ -80,7 +82,7 @@ func New() *Metrics {
 		ignored: counters("udp_ignored_total", "Datagrams that acknowledged nothing, by reason.", "reason"),
 	}
 	m.registry.MustRegister(
-		m.took, m.answered, m.events, m.pushes, m.pushLatency, m.sendLatency, m.logWrite,
+		m.took, m.answered, m.events, m.pushes, m.sent, m.pushLatency, m.sendLatency, m.logWrite,
 		m.changes, m.merged, m.empty, m.ignored,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
@@ -130,14 +132,21 @@ func (m *Metrics) Event(kind, cause string) {
 // Push counts one push by its outcome, such as "acked" or "failed".
 func (m *Metrics) Push(protocol, outcome string) { m.pushes.WithLabelValues(protocol, outcome).Inc() }
 
-// PushAcked notes the time from a change to the acknowledgement of its push.
+// PushAcked notes the time from a change to the acknowledgement of its push; 0, for
+// a push that told of none, is not noted.
 func (m *Metrics) PushAcked(protocol string, took time.Duration) {
-	m.pushLatency.WithLabelValues(protocol).Observe(took.Seconds())
+	if took > 0 {
+		m.pushLatency.WithLabelValues(protocol).Observe(took.Seconds())
+	}
 }
 
-// PushSent notes the time from a change to the sending of its push.
-func (m *Metrics) PushSent(protocol string, took time.Duration) {
-	m.sendLatency.WithLabelValues(protocol).Observe(took.Seconds())
+// PushSent counts a push that was sent, and notes the time since the change that it
+// tells of; 0 when it tells of none.
+func (m *Metrics) PushSent(protocol string, sinceChange time.Duration) {
+	m.sent.WithLabelValues(protocol).Inc()
+	if sinceChange > 0 {
+		m.sendLatency.WithLabelValues(protocol).Observe(sinceChange.Seconds())
+	}
 }
 
 // DurableWrite notes one write to the durable log.

@@ -25,8 +25,10 @@ func filled() *Metrics {
 	m.Event("registered", "request")
 	m.Event("unhealthy", "beat timeout")
 	m.PushSent("udp", 3*time.Millisecond)
+	m.PushSent("udp", 0) // tells of no change
 	m.Push("udp", "acked")
 	m.PushAcked("udp", 8*time.Millisecond)
+	m.PushAcked("udp", 0)
 	m.Push("udp", "failed")
 	m.DurableWrite(4 * time.Millisecond)
 	m.Merged(3, 20*time.Millisecond, false)
@@ -35,6 +37,9 @@ func filled() *Metrics {
 	m.Gauge("instances", "Instances.", func() float64 { return 2 }, Label{"kind", "ephemeral"})
 	m.Gauge("instances", "Instances.", func() float64 { return 1 }, Label{"kind", "persistent"})
 	m.Counter("pauses_total", "Pauses.", func() float64 { return 7 })
+	m.Gauges("clients", "Clients.", []string{"sdk", "version"}, func() []Sample {
+		return []Sample{{[]string{"java", "2.5"}, 3}, {[]string{"go", "2.3"}, 1}}
+	})
 	m.Legacy("serviceCount", func() float64 { return 5 })
 	return m
 }
