@@ -3,6 +3,8 @@ package wire
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 )
 
 // Kind is what an error means for the one who called.
@@ -86,3 +88,17 @@ func Final(err error) bool {
 		return false
 	}
 }
+
+// PartError is how Publish failed for some instances; the others are as they were
+// wanted. Any other error of Publish is about all of them.
+type PartError struct{ Failed map[Key]error }
+
+func (e *PartError) Error() string {
+	for _, err := range e.Failed {
+		return fmt.Sprintf("%d instances failed, one of them: %v", len(e.Failed), err)
+	}
+	return "no instance failed"
+}
+
+// Unwrap returns all causes.
+func (e *PartError) Unwrap() []error { return slices.Collect(maps.Values(e.Failed)) }

@@ -94,6 +94,8 @@ type List struct {
 	Session string
 	// Server is the host:port that told it, for people.
 	Server string
+	// Asked says that it answers a request of this client, and is no push.
+	Asked bool
 	// Raw is the JSON object that Nacos calls ServiceInfo, with hosts and
 	// lastRefTime. The receiver owns it; nobody may change it any more.
 	Raw []byte
@@ -108,8 +110,8 @@ type Events interface {
 	// Disconnected says why there is no session any more, or none yet. It may be
 	// called repeatedly, with each cause.
 	Disconnected(cause error)
-	// Pushed hands over what a server sent unasked. A transport calls it in the
-	// order in which the lists came.
+	// Pushed hands over what a server sent unasked, or in answer to a poll of the
+	// transport. It is called in the order in which the lists came.
 	Pushed(List)
 	// ServicesChanged hands over what a pattern matches; see [FuzzyTransport].
 	ServicesChanged(ServicesChange)

@@ -1,0 +1,168 @@
+package httpmode
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/rollcall-registry/rollcall/api/grpcv2"
+	"github.com/rollcall-registry/rollcall/client/internal/schedule"
+	"github.com/rollcall-registry/rollcall/client/internal/wire"
+)
+
+// The schedule of polls. Source: UpdateTask of Nacos clients, which begins with 1 s,
+// follows the cacheMillis of the answer, and doubles 1 s after failures up to 60 s.
+const (
+	firstPoll    = time.Second
+	failedPoll   = time.Second
+	slowestPoll  = time.Minute
+	maxPollFails = 6
+	// unsaid is the interval when the server does not say one.
+	unsaid = 5 * time.Second
+	// renewal is how long a server keeps a subscription to pushes.
+	renewal = 10 * time.Second
+	// soonest is the least time between two polls of a service that are due to
+	// packets from strangers.
+	soonest = time.Second
+)
+
+// subscription is one service that is polled.
+type subscription struct {
+	transport *Transport
+	service   wire.Service
+	job       *schedule.Job
+
+	mu      sync.Mutex
+	fails   int
+	polled  time.Time
+	pushed  bool   // a push came since the last poll
+	server  string // that the last poll asked
+	stopped bool
+}
+
+// Subscribe asks for a service and goes on asking.
+func (t *Transport) Subscribe(ctx context.Context, s wire.Service) (wire.List, error) {
+	d, err := t.connected()
+	if err != nil {
+		return wire.List{}, err
+	}
+	list, err := t.query(ctx, d, s, t.target(d))
+	if err != nil {
+		return wire.List{}, err
+	}
+	t.mu.Lock()
+	sub := t.subscriptions[s]
+	if sub == nil {
+		sub = &subscription{transport: t, service: s}
+		sub.job = t.queue.Job(schedule.Normal, sub.run)
+		t.subscriptions[s] = sub
+	}
+	t.mu.Unlock()
+	sub.mu.Lock()
+	sub.polled, sub.server, sub.pushed = time.Now(), list.Server, false
+	sub.mu.Unlock()
+	sub.job.Within(firstPoll)
+	return list, nil
+}
+
+// Unsubscribe ends the polls. The server forgets the subscription by itself.
+func (t *Transport) Unsubscribe(_ context.Context, s wire.Service) error {
+	t.mu.Lock()
+	sub := t.subscriptions[s]
+	delete(t.subscriptions, s)
+	t.mu.Unlock()
+	if sub != nil {
+		sub.job.Stop()
+		sub.mu.Lock()
+		sub.stopped = true
+		sub.mu.Unlock()
+	}
+	return nil
+}
+
+// target returns where pushes are to be sent.
+func (t *Transport) target(d dialect) udpTarget {
+	t.mu.Lock()
+	udp := t.udp
+	t.mu.Unlock()
+	if udp == nil || !d.pushes() {
+		return udpTarget{ip: t.cfg.LocalIP}
+	}
+	return udpTarget{ip: t.address(), port: udp.port()}
+}
+
+// address returns the client's address.
+func (t *Transport) address() string {
+	if t.cfg.LocalIP != "" {
+		return t.cfg.LocalIP
+	}
+	if round := t.caller.order(); len(round) > 0 {
+		return localIP(round[0])
+	}
+	return ""
+}
+
+// run polls once. What comes is discarded if a push was faster: the poll has then
+// done its work by renewing the subscription, and may have been answered by another
+// server, which has not heard of the change yet.
+func (s *subscription) run(ctx context.Context) time.Duration {
+	s.mu.Lock()
+	s.pushed = false
+	s.mu.Unlock()
+	d, err := s.transport.connected()
+	var list wire.List
+	if err == nil {
+		list, err = s.transport.query(ctx, d, s.service, s.transport.target(d))
+	}
+	if ctx.Err() != nil {
+		return schedule.Idle
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.polled = time.Now()
+	if s.stopped {
+		return schedule.Idle
+	}
+	if err != nil {
+		s.fails = min(s.fails+1, maxPollFails)
+		return min(failedPoll<<s.fails, slowestPoll)
+	}
+	s.fails = 0
+	moved := s.server != list.Server
+	s.server = list.Server
+	if !s.pushed || moved {
+		s.transport.hand(list)
+	}
+	return pollInterval(list.Raw, d.pushes())
+}
+
+// hand gives a list to the engine.
+func (t *Transport) hand(list wire.List) {
+	t.mu.Lock()
+	events := t.events
+	t.mu.Unlock()
+	if events != nil {
+		events.Pushed(list)
+	}
+}
+
+// pollInterval returns how long the server wants to be left alone.
+func pollInterval(raw []byte, pushes bool) time.Duration {
+	var info grpcv2.ServiceInfo
+	if grpcv2.ReadServiceInfo(raw, &info, nil) != nil || info.CacheMillis <= 0 {
+		return unsaid
+	}
+	d := time.Duration(min(info.CacheMillis, slowestPoll.Milliseconds())) * time.Millisecond
+	if pushes {
+		d = min(d, renewal)
+	}
+	return max(d, soonest)
+}
+
+// soon polls before its time, because something may have changed.
+func (s *subscription) soon() {
+	s.mu.Lock()
+	wait := max(soonest-time.Since(s.polled), 0)
+	s.mu.Unlock()
+	s.job.Within(wait)
+}

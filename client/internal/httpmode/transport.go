@@ -1,0 +1,344 @@
+package httpmode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/rollcall-registry/rollcall/client/internal/schedule"
+	"github.com/rollcall-registry/rollcall/client/internal/servers"
+	"github.com/rollcall-registry/rollcall/client/internal/wire"
+)
+
+// workers is how many beats, polls and probes run at once. 1,000 watches polled each
+// 10 s of a server that answers in 50 ms need 5.
+const workers = 16
+
+// Config is what a transport needs.
+type Config struct {
+	CallerConfig
+	Backoff servers.Backoff
+	Logger  *slog.Logger
+	// UDP is where pushes are received, "off" for nowhere.
+	UDP string
+	// LocalIP is the address to give as the client's; empty for the one from which
+	// a server is reached.
+	LocalIP string
+}
+
+// Transport is a wire.Transport over HTTP.
+type Transport struct {
+	cfg     Config
+	caller  *caller
+	queue   *schedule.Queue
+	session wire.Session
+	probe   *schedule.Job
+
+	mu       sync.Mutex
+	events   wire.Events // nil before Run and after it
+	up       bool
+	failures int // of probes, in a row
+	answered time.Time
+	dialect  dialect
+	udp      *receiver // nil if there is none
+
+	published     map[wire.Service]map[wire.Key]*beat
+	subscriptions map[wire.Service]*subscription
+}
+
+// New returns a transport. Its life begins with Run.
+func New(cfg Config) *Transport {
+	t := &Transport{
+		cfg: cfg, caller: newCaller(cfg.CallerConfig), queue: schedule.New(workers), dialect: v1{},
+		session: wire.Session{
+			ID: "http-" + strconv.FormatUint(rand.Uint64(), 36), Protocol: wire.HTTP, Persistent: true, Polls: true,
+		},
+		published:     make(map[wire.Service]map[wire.Key]*beat),
+		subscriptions: make(map[wire.Service]*subscription),
+	}
+	t.probe = t.queue.Job(schedule.High, t.runProbe)
+	return t
+}
+
+// Run looks for a server that answers, then keeps what was published alive and what
+// was subscribed fresh, until ctx ends.
+func (t *Transport) Run(ctx context.Context, events wire.Events) error {
+	defer t.caller.close()
+	t.mu.Lock()
+	t.events = events
+	t.mu.Unlock()
+	var receiving sync.WaitGroup
+	if udp := t.listen(events); udp != nil {
+		t.mu.Lock()
+		t.udp = udp
+		t.mu.Unlock()
+		receiving.Go(udp.run)
+		defer receiving.Wait()
+		defer udp.close()
+	}
+	t.probe.Wake()
+	t.queue.Run(ctx)
+	t.mu.Lock()
+	t.events, t.up = nil, false
+	t.mu.Unlock()
+	return context.Cause(ctx)
+}
+
+// listen opens the socket for pushes. Without one the client polls, which is told
+// and no reason to stop.
+func (t *Transport) listen(events wire.Events) *receiver {
+	if t.cfg.UDP == "off" {
+		return nil
+	}
+	udp, err := newReceiver(t.cfg.UDP, t, events)
+	if err != nil {
+		t.cfg.Logger.Warn("no socket for pushes; polling instead", "err", err)
+		return nil
+	}
+	return udp
+}
+
+// probeIdle is how long nothing needs to be heard of servers before one is asked
+// whether it is there.
+const probeIdle = 30 * time.Second
+
+// runProbe asks a server whether it is there, when there is none or when none was
+// heard for long.
+func (t *Transport) runProbe(ctx context.Context) time.Duration {
+	t.mu.Lock()
+	quiet := time.Since(t.answered)
+	if t.up && quiet < probeIdle {
+		t.mu.Unlock()
+		return probeIdle - quiet
+	}
+	t.mu.Unlock()
+	d, server, err := t.detect(ctx)
+	if ctx.Err() != nil {
+		return schedule.Idle
+	}
+	if err != nil {
+		return t.lost(err)
+	}
+	t.mu.Lock()
+	t.dialect = d
+	t.mu.Unlock()
+	t.found(server)
+	return probeIdle
+}
+
+// found notes that a server answered.
+func (t *Transport) found(server servers.Server) {
+	t.mu.Lock()
+	t.answered, t.failures = time.Now(), 0
+	was, events := t.up, t.events
+	t.up = events != nil
+	session := t.session
+	session.Server = server.HTTP()
+	t.mu.Unlock()
+	if events != nil && !was {
+		events.Connected(session)
+	}
+}
+
+// lost notes that no server answers, and returns when to look again.
+func (t *Transport) lost(err error) time.Duration {
+	t.mu.Lock()
+	t.failures++
+	n, events := t.failures, t.events
+	t.up = false
+	t.mu.Unlock()
+	if events != nil {
+		events.Disconnected(err)
+	}
+	return max(t.cfg.Backoff.Delay(n), t.cfg.Backoff.Min/2)
+}
+
+// call sends a request and notes whether servers answer. A server that no longer
+// knows the path may have become one of another generation, which the probe finds.
+func (t *Transport) call(ctx context.Context, r *request) (answer, error) {
+	a, err := t.caller.do(ctx, r)
+	switch {
+	case err == nil:
+		t.found(a.server)
+	case ctx.Err() != nil:
+	case wire.KindOf(err) == wire.NotConnected:
+		t.lost(err)
+		t.probe.Wake()
+	case wire.KindOf(err) == wire.Unsupported:
+		t.mu.Lock()
+		t.answered = time.Time{}
+		t.mu.Unlock()
+		t.probe.Wake()
+	}
+	return a, err
+}
+
+// connected returns the dialect, or an error if there is no session.
+func (t *Transport) connected() (dialect, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.up {
+		return nil, &wire.Error{Kind: wire.NotConnected, Err: errors.New("no server answers")}
+	}
+	return t.dialect, nil
+}
+
+// speaks returns the dialect, which it finds out if there is no session.
+func (t *Transport) speaks(ctx context.Context) (dialect, error) {
+	if d, err := t.connected(); err == nil {
+		return d, nil
+	}
+	d, _, err := t.detect(ctx)
+	return d, err
+}
+
+// detect finds out which generation a server is of.
+func (t *Transport) detect(ctx context.Context) (dialect, servers.Server, error) {
+	probe := func(path string) (servers.Server, error) {
+		a, err := t.caller.do(ctx, &request{method: "GET", path: path, bare: true})
+		return a.server, err
+	}
+	server, err := probe("/v1/ns/operator/metrics")
+	if err == nil || !silent(err) && wire.KindOf(err) != wire.NotFound && wire.KindOf(err) != wire.Unsupported && wire.KindOf(err) != wire.Unauthorized {
+		if err != nil && wire.KindOf(err) != wire.Forbidden {
+			return nil, server, err
+		}
+		return v1{}, server, nil
+	}
+	if silent(err) {
+		return nil, server, err
+	}
+	first := err
+	if server, err := probe("/v1/ns/api/hello"); err == nil {
+		return legacy{}, server, nil
+	}
+	any := wire.Service{Namespace: "public", Group: ungrouped, Name: "rollcall.probe"}
+	for _, d := range []dialect{v1{}, v3{}} {
+		r := d.list(any, udpTarget{})
+		a, err := t.caller.do(ctx, r)
+		if kind := wire.KindOf(err); err == nil || kind == wire.Forbidden || kind == wire.Unauthorized {
+			return d, a.server, nil
+		}
+	}
+	return nil, servers.Server{}, fmt.Errorf("no known interface: %w", first)
+}
+
+// silent reports whether an error means that no server answered, or not yet.
+func silent(err error) bool {
+	kind := wire.KindOf(err)
+	return kind == wire.NotConnected || kind == wire.NotReady || kind == wire.Overloaded
+}
+
+// Query asks for a service once.
+func (t *Transport) Query(ctx context.Context, s wire.Service) (wire.List, error) {
+	d, err := t.speaks(ctx)
+	if err != nil {
+		return wire.List{}, err
+	}
+	return t.query(ctx, d, s, udpTarget{})
+}
+
+// query asks for a service. To know no such service is to know that it is empty.
+func (t *Transport) query(ctx context.Context, d dialect, s wire.Service, to udpTarget) (wire.List, error) {
+	if err := supports(d, s); err != nil {
+		return wire.List{}, err
+	}
+	list := wire.List{Service: s, Session: t.session.ID, Asked: true}
+	a, err := t.call(ctx, d.list(s, to))
+	if wire.KindOf(err) == wire.NotFound && err != nil {
+		list.Raw = []byte(`{"hosts":[]}`)
+		return list, nil
+	}
+	if err != nil {
+		return wire.List{}, err
+	}
+	list.Server = a.server.HTTP()
+	if list.Raw, err = d.readList(a.body); err != nil {
+		return wire.List{}, &wire.Error{Kind: wire.BadAnswer, Server: list.Server, Err: err}
+	}
+	return list, nil
+}
+
+// supports returns an error if a dialect has no words for a service.
+func supports(d dialect, s wire.Service) error {
+	if _, ok := d.(legacy); ok && s.Group != ungrouped {
+		return &wire.Error{Kind: wire.Unsupported, Err: fmt.Errorf("the server is of 0.9 and knows no group %s", s.Group)}
+	}
+	return nil
+}
+
+// RegisterPersistent registers an instance that needs no beats.
+func (t *Transport) RegisterPersistent(ctx context.Context, s wire.Service, i wire.Instance) error {
+	return t.change(ctx, s, func(d dialect) *request { return d.register(s, &i) })
+}
+
+// DeregisterPersistent removes such an instance.
+func (t *Transport) DeregisterPersistent(ctx context.Context, s wire.Service, i wire.Instance) error {
+	return t.change(ctx, s, func(d dialect) *request { return d.deregister(s, &i) })
+}
+
+// change sends a request that changes an instance.
+func (t *Transport) change(ctx context.Context, s wire.Service, make func(dialect) *request) error {
+	d, err := t.speaks(ctx)
+	if err == nil {
+		err = supports(d, s)
+	}
+	if err != nil {
+		return err
+	}
+	a, err := t.call(ctx, make(d))
+	if err != nil {
+		return err
+	}
+	return t.checkResult(d, a)
+}
+
+// checkResult looks into the envelope of 3.x, which can be a failure with status 200.
+func (t *Transport) checkResult(d dialect, a answer) error {
+	if _, ok := d.(v3); !ok {
+		return nil
+	}
+	var r result
+	if err := r.read(a.body); err != nil {
+		return &wire.Error{Kind: wire.Unknown, Server: a.server.HTTP(), HTTPStatus: 200, ErrorCode: r.Code, Message: message([]byte(r.Message)), Err: err}
+	}
+	return nil
+}
+
+// Services returns a page of names.
+func (t *Transport) Services(ctx context.Context, namespace, group string, page, size int) ([]string, int, error) {
+	d, err := t.speaks(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	a, err := t.call(ctx, d.services(namespace, group, page, size))
+	if err != nil {
+		return nil, 0, err
+	}
+	names, total, err := d.readServices(a.body, namespace, group, page, size)
+	if err != nil {
+		return nil, 0, &wire.Error{Kind: wire.BadAnswer, Server: a.server.HTTP(), Err: err}
+	}
+	return names, total, nil
+}
+
+// localIP returns the address from which a server is reached, as the routing table
+// says; nothing is sent.
+func localIP(server servers.Server) string {
+	conn, err := net.Dial("udp", server.HTTP())
+	if err != nil {
+		return ""
+	}
+	defer conn.Close()
+	host, _, err := net.SplitHostPort(conn.LocalAddr().String())
+	if err != nil {
+		return ""
+	}
+	return host
+}
