@@ -5,6 +5,7 @@ package grpctest
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
@@ -71,8 +73,19 @@ type Client struct {
 // Dial connects to a server. The connection is closed with the test.
 func Dial(t testing.TB, address string) *Client {
 	t.Helper()
+	return dial(t, address, insecure.NewCredentials())
+}
+
+// DialTLS connects to a server over TLS. The connection is closed with the test.
+func DialTLS(t testing.TB, address string, settings *tls.Config) *Client {
+	t.Helper()
+	return dial(t, address, credentials.NewTLS(settings))
+}
+
+func dial(t testing.TB, address string, creds credentials.TransportCredentials) *Client {
+	t.Helper()
 	conn, err := grpc.NewClient("passthrough:///"+address,
-		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDisableRetry(),
+		grpc.WithTransportCredentials(creds), grpc.WithDisableRetry(),
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(rawCodec{}), grpc.MaxCallRecvMsgSize(1<<30), grpc.MaxCallSendMsgSize(1<<30)))
 	if err != nil {
 		t.Fatal(err)
