@@ -14,7 +14,7 @@ BASELINE  ?= test/bench/baseline.txt
 SDK      ?= all
 
 .DEFAULT_GOAL := help
-.PHONY: help check build run test golden fuzz bench bench-baseline bench-e2e compat generate vuln tidy fmt vet lint arch fmt-check generate-check tidy-check
+.PHONY: help check build run test golden fuzz bench bench-baseline bench-e2e compat compat-config generate vuln tidy fmt vet lint arch fmt-check generate-check tidy-check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,7 +56,10 @@ bench-e2e: build ## measure bin/rollcall from outside (takes 25 minutes) and wri
 	$(GO) run ./bench/e2e -server $(BIN) -write docs/performance.md
 
 compat: ## drive the built binary with the official client SDKs (SDK=go-v1,java-1.4)
-	$(GO) test -count=1 -v -timeout 30m -parallel 12 ./test/compat -sdk $(SDK)
+	$(GO) test -count=1 -v -timeout 40m -parallel 12 ./test/compat -sdk $(SDK)
+
+compat-config: ## ten minutes of all client SDKs at once, their configuration half on
+	$(GO) test -count=1 -v -timeout 40m -parallel 40 ./test/compat -sdk $(SDK) -run 'TestSDKs/each/.*/config' -config-for 10m
 
 generate: ## write the generated files anew (docs/config.md)
 	$(GO) generate ./...

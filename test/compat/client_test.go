@@ -50,10 +50,11 @@ type change struct {
 // talkKept is how much of the SDK's own talk a failed test shows, in lines.
 const talkKept = 40
 
-// startClient runs a driver until the test ends and waits until it is ready.
-func startClient(t *testing.T, name string, command []string, s *server, namespace string) *client {
+// startClient runs a driver against a server or a proxy until the test ends, and
+// waits until it is ready.
+func startClient(t *testing.T, name string, command []string, addr, namespace string) *client {
 	t.Helper()
-	host, port, err := net.SplitHostPort(s.addr)
+	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package compat
 
 import (
 	"flag"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -15,37 +16,54 @@ var (
 )
 
 // TestSDKs runs each scenario with each SDK, and then all SDKs with one another.
-// One SDK follows the other; the scenarios of one run side by side, for they mostly
-// wait.
+// The scenarios run side by side, as many as -parallel allows, for they mostly wait.
 func TestSDKs(t *testing.T) {
 	all := chosen(t)
 	bin := rollcall(t)
+	dir := t.TempDir() // outlives the tests of each SDK
 	var benches []*bench
-	for _, d := range all {
-		dir := t.TempDir() // outlives the SDK's own test
-		t.Run(d.name, func(t *testing.T) {
-			if tool := d.missing(); tool != "" {
-				t.Skipf("%s needs %s, which is not installed", d.name, tool)
-			}
-			b := &bench{driver: d, command: d.prepare(t, dir), bin: bin}
-			benches = append(benches, b)
-			for _, s := range scenarios() {
-				t.Run(s.name, func(t *testing.T) {
-					if s.needs != nil && !s.needs(d) {
-						t.Skipf("%s %s", d.name, s.without)
-					}
-					t.Parallel()
-					s.run(t, b)
-				})
-			}
-		})
-	}
+	t.Run("each", func(t *testing.T) {
+		for _, d := range all {
+			t.Run(d.name, func(t *testing.T) {
+				if tool := d.missing(); tool != "" {
+					t.Skipf("%s needs %s, which is not installed", d.name, tool)
+				}
+				b := &bench{driver: d, command: d.prepare(t, folder(t, dir, d.name)), bin: bin}
+				benches = append(benches, b)
+				t.Parallel() // goes on when all SDKs are prepared
+				b.play(t)
+			})
+		}
+	})
 	t.Run("across", func(t *testing.T) {
 		if len(benches) < 2 {
 			t.Skip("there is only one SDK")
 		}
 		across(t, benches)
 	})
+}
+
+// folder makes an empty folder.
+func folder(t *testing.T, parent, name string) string {
+	t.Helper()
+	path := filepath.Join(parent, name)
+	if err := os.Mkdir(path, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// play runs all scenarios with one SDK.
+func (b *bench) play(t *testing.T) {
+	for _, s := range scenarios() {
+		t.Run(s.name, func(t *testing.T) {
+			if s.needs != nil && !s.needs(b.driver) {
+				t.Skipf("%s %s", b.driver.name, s.without)
+			}
+			t.Parallel()
+			s.run(t, b)
+		})
+	}
 }
 
 // A scenario is one thing that every SDK must live through.
@@ -76,6 +94,11 @@ func scenarios() []scenario {
 		{name: "several", run: several},
 		{name: "batch", run: batch, needs: func(d *driver) bool { return d.batches }, without: "has no batch registration"},
 		{name: "persistent", run: persistent, needs: func(d *driver) bool { return d.persists }, without: "has no persistent instances"},
+		{name: "cut", run: cut, needs: speaksGRPC, without: noConnection},
+		{name: "refused", run: refused, needs: speaksGRPC, without: noConnection},
+		{name: "half-open", run: halfOpen, needs: speaksGRPC, without: noConnection},
+		{name: "partition", run: partition, needs: speaksGRPC, without: noConnection},
+		{name: "slow", run: slow, needs: speaksGRPC, without: noConnection},
 		{name: "config", run: config, needs: func(d *driver) bool { return d.configures }, without: "has no configuration client"},
 	}
 }
@@ -94,7 +117,13 @@ type bench struct {
 // client starts the driver's program against a server.
 func (b *bench) client(t *testing.T, s *server, namespace string) *client {
 	t.Helper()
-	return startClient(t, b.driver.name, b.command, s, namespace)
+	return b.clientAt(t, s.addr, namespace)
+}
+
+// clientAt starts the driver's program against an address.
+func (b *bench) clientAt(t *testing.T, addr, namespace string) *client {
+	t.Helper()
+	return startClient(t, b.driver.name, b.command, addr, namespace)
 }
 
 // chosen returns the drivers that -sdk names.

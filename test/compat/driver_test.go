@@ -49,13 +49,13 @@ func drivers() []*driver {
 		},
 		{
 			// Speaks the 0.9 API. Its beats do not name the cluster.
-			name: "node-1.1", tools: []string{"node", "npm"}, prepare: prepareNode("1.1.2"),
+			name: "node-1.1", tools: []string{"node", "npm"}, prepare: prepareNode("nacos-naming@1.1.2"),
 			pushed: true, noClusters: true,
 		},
 		{
 			// Subscribes to the cluster DEFAULT when it is told none.
-			name: "node-2.6", tools: []string{"node", "npm"}, prepare: prepareNode("2.6.3"),
-			groups: true, namespaces: true, pushed: true, keepsLast: true, noClusters: true,
+			name: "node-2.6", tools: []string{"node", "npm"}, prepare: prepareNode("nacos@2.6.3"),
+			groups: true, namespaces: true, pushed: true, keepsLast: true, noClusters: true, configures: true,
 		},
 		{
 			name: "python-0.1", tools: []string{"python3"}, prepare: preparePython("0.1.14", "driver.py"),
@@ -97,11 +97,19 @@ func drivers() []*driver {
 			redo: 40 * time.Second,
 		},
 		{
+			name: "java-2.1", tools: []string{"mvn", "javac", "java"}, prepare: prepareJava("2.1.2", "v2"),
+			groups: true, namespaces: true, updates: true, pushed: true, grpc: true, batches: true, persists: true, configures: true,
+		},
+		{
 			name: "java-2.5", tools: []string{"mvn", "javac", "java"}, prepare: prepareJava("2.5.1", "v2"),
 			groups: true, namespaces: true, updates: true, pushed: true, grpc: true, batches: true, persists: true, configures: true,
 		},
 		{
 			name: "java-3.0", tools: []string{"mvn", "javac", "java"}, prepare: prepareJava("3.0.3", "v2"),
+			groups: true, namespaces: true, updates: true, pushed: true, grpc: true, batches: true, persists: true, configures: true,
+		},
+		{
+			name: "java-3.1", tools: []string{"mvn", "javac", "java"}, prepare: prepareJava("3.1.1", "v2"),
 			groups: true, namespaces: true, updates: true, pushed: true, grpc: true, batches: true, persists: true, configures: true,
 		},
 		{
@@ -132,9 +140,9 @@ func prepareGo(module string) func(*testing.T, string) []string {
 	}
 }
 
-func prepareNode(version string) func(*testing.T, string) []string {
+func prepareNode(sdk string) func(*testing.T, string) []string {
 	return func(t *testing.T, dir string) []string {
-		cmd := exec.CommandContext(t.Context(), "npm", "install", "--no-audit", "--no-fund", "--prefix", dir, "nacos-naming@"+version)
+		cmd := exec.CommandContext(t.Context(), "npm", "install", "--no-audit", "--no-fund", "--prefix", dir, sdk)
 		output(t, cmd)
 		return []string{"node", filepath.Join(source(t, "node"), "driver.js"), dir}
 	}

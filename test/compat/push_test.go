@@ -13,7 +13,7 @@ import (
 // pushWithin is how late a change may be told to an SDK that is pushed to, on a
 // machine with much to do besides. pollWithin is for those that poll.
 const (
-	pushWithin = time.Second
+	pushWithin = 2 * time.Second
 	pollWithin = 4 * time.Second
 )
 
@@ -29,7 +29,13 @@ func (d *driver) within() time.Duration {
 // until it knows of it.
 func (b *bench) subscribe(t *testing.T, s *server, p place, known string) *client {
 	t.Helper()
-	c := b.client(t, s, p.namespace)
+	return b.subscribeAt(t, s, s.addr, p, known)
+}
+
+// subscribeAt does so through an address of the server's or of a proxy.
+func (b *bench) subscribeAt(t *testing.T, s *server, addr string, p place, known string) *client {
+	t.Helper()
+	c := b.clientAt(t, addr, p.namespace)
 	c.do("subscribe", Instance{Service: p.service, Group: p.group})
 	c.lookup(p.service, p.group, aMoment, known, with(known))
 	if b.driver.pushed {

@@ -1,4 +1,4 @@
-// Drives nacos-naming 1.x and 2.x for the compatibility tests: reads orders from
+// Drives nacos-naming 1.x and nacos 2.x for the compatibility tests: reads orders from
 // standard input and writes what the SDK saw to standard output, one JSON object a
 // line. Arguments: where npm installed the SDK, server host, server port, namespace.
 'use strict';
@@ -36,6 +36,18 @@ const wanted = o => ({
   metadata: o.metadata,
 });
 
+// Reads, watches and publishes a configuration, and leaves the watch on.
+async function config(dataId, group) {
+  const { NacosConfigClient } = require(path.join(prefix, 'node_modules', 'nacos'));
+  const client = new NacosConfigClient({ serverAddr: `${host}:${port}`, namespace });
+  client.on('error', talk);
+  const failed = err => String(err);
+  const got = await client.getConfig(dataId, group).catch(failed);
+  client.subscribe({ dataId, group }, content => talk('the listener was told', content));
+  const published = await client.publishSingle(dataId, group, 'a').catch(failed);
+  return `get: ${got}; publish: ${published}`;
+}
+
 // 1.x knows neither groups nor namespaces.
 const orders1 = {
   register: (c, o) => c.registerInstance(o.service, wanted(o)),
@@ -51,6 +63,7 @@ const orders2 = {
   lookup: (c, o) => c.getAllInstances(o.service, o.group || undefined, '', false),
   subscribe: (c, o, told) => c.subscribe({ serviceName: o.service, groupName: o.group || undefined }, told),
   status: c => c.getServerStatus(),
+  config: (c, o) => config(o.service, o.group),
 };
 
 async function main() {
@@ -70,7 +83,7 @@ async function main() {
       print({
         id: o.id,
         hosts: o.op === 'lookup' ? result.map(shown) : [],
-        text: o.op === 'status' ? result : '',
+        text: o.op === 'status' || o.op === 'config' ? result : '',
       });
     } catch (err) {
       print({ id: o.id, error: String(err) });
