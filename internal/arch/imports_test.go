@@ -17,7 +17,7 @@ type row struct {
 // cmd, cli, server, front-ends, naming, registry.
 var rows = []row{
 	{"cmd", []string{"internal/cli"}, "main is a page"},
-	{"internal/cli", []string{"server", "client", "api"}, "a command turns flags into a configuration or a call; it knows no rule of the registry"},
+	{"internal/cli", []string{"server", "client", "api", "internal/bench"}, "a command turns flags into a configuration or a call; it knows no rule of the registry"},
 	{"server", []string{"internal", "api"}, "the composition root knows all parts"},
 	{"servertest", []string{"server", "client", "api", "internal"}, "it drives whole servers"},
 	{"client", []string{"api"}, "the SDK must build without the server"},
@@ -38,6 +38,7 @@ var rows = []row{
 	{"internal/consensus", []string{"internal/registry", "internal/member", "internal/store"}, "replication does not know clients, subscribers or HTTP"},
 	{"internal/peer", []string{"api"}, "the transport does not know what its frames mean"},
 	{"internal/metrics", nil, "numbers, whatever they count"},
+	{"internal/bench", []string{"api"}, "it measures any server, and knows ours no better than others"},
 	{"internal/arch", nil, "only tests"},
 
 	{"internal/hosts", []string{"internal/naming", "internal/registry", "api"}, "it shows instances to the front-ends that clients of 2.x call"},
@@ -67,8 +68,8 @@ var libraries = []struct {
 	{"github.com/spf13", []string{"internal/cli"}, "only the command line reads flags"},
 	{"github.com/knadh", []string{"internal/cli/config"}, "settings are read in one place"},
 	{"github.com/KimMachineGun/automemlimit", []string{"internal/cli"}, "the limit belongs to the process, not to a server in it"},
-	{"github.com/prometheus", []string{"internal/metrics"}, "parts count through what metrics offers"},
-	{"github.com/valyala/fasthttp", []string{"internal/httpapi"}, "the HTTP stack can be changed behind one package"},
+	{"github.com/prometheus", []string{"internal/metrics", "internal/bench/process"}, "parts count through what metrics offers; bench reads /proc"},
+	{"github.com/valyala/fasthttp", []string{"internal/httpapi", "internal/bench/http1"}, "the HTTP stack can be changed behind one package"},
 	{"google.golang.org/grpc", []string{"internal/grpcapi/grpcgo", "internal/grpcapi/grpctest", "client"}, "the transport can be changed behind the seam of internal/grpcapi/transport"},
 	{"golang.org/x/net/http2", []string{"internal/grpcapi/h2", "internal/grpcapi/grpcgo", "internal/grpcapi/transport/transporttest", "internal/portmux", "internal/bench"}, "frames are the work of transports, and of what tries them"},
 }

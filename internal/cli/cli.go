@@ -147,6 +147,7 @@ Exit codes: 0 done, 1 failed, 2 misuse (a bad flag, command or setting).`,
 		a.backupCommand(),
 		a.restoreCommand(),
 		a.exportCommand(),
+		a.benchCommand(),
 	)
 	return root, nil
 }

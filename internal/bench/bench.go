@@ -1,0 +1,144 @@
+// Package bench measures servers that speak the protocols of Nacos: it runs
+// workloads on them in turn and reports. A [Runner] is for one run.
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rollcall-registry/rollcall/internal/bench/load"
+	"github.com/rollcall-registry/rollcall/internal/bench/process"
+	"github.com/rollcall-registry/rollcall/internal/bench/report"
+	"github.com/rollcall-registry/rollcall/internal/bench/target"
+	"github.com/rollcall-registry/rollcall/internal/bench/workload"
+)
+
+// Runner runs a plan.
+type Runner struct {
+	Targets []*target.Target
+	// Work is what each of them is measured by, complete.
+	Work []workload.Config
+	// Rounds is how often each workload is run on each server, in turn, so that what
+	// else the machine does meets all of them.
+	Rounds int
+	Seed   uint64
+	// Interval is the time between two samples.
+	Interval time.Duration
+	// Progress, if set, is told what happens. It may be called by any goroutine, one
+	// at a time.
+	Progress func(Progress)
+}
+
+// Progress is a moment of a run.
+type Progress struct {
+	Server, Workload string
+	Protocol         target.Protocol
+	Stage            string  // prepare, run or verify
+	PerSecond        float64 // of the last interval
+	Failed           int64
+	Elapsed, Total   time.Duration // of the stage
+	Step, Steps      int           // of the whole run
+}
+
+// Run runs everything, and returns what was measured even when it ended early with
+// an error of ctx. A workload that fails is a fault of its result and not an error.
+func (r *Runner) Run(ctx context.Context) ([]report.Result, error) {
+	var results []report.Result
+	rounds := max(r.Rounds, 1)
+	step := 0
+	for w := range r.Work {
+		of := make([]*gathered, len(r.Targets))
+		for i, t := range r.Targets {
+			of[i] = newGathered(t, &r.Work[w])
+		}
+		for round := range rounds {
+			for i := range r.Targets {
+				step++
+				// Each round begins with another server.
+				g := of[(i+round)%len(of)]
+				if g.result.Fault != "" {
+					continue
+				}
+				if err := r.once(ctx, g, round, Progress{Step: step, Steps: len(r.Work) * rounds * len(r.Targets)}); err != nil {
+					return results, err
+				}
+			}
+		}
+		for _, g := range of {
+			results = append(results, g.finish())
+		}
+	}
+	return results, nil
+}
+
+// once runs a workload on a server for one round. The error is that of ctx.
+func (r *Runner) once(ctx context.Context, g *gathered, round int, at Progress) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	at.Server, at.Workload, at.Protocol = g.target.Name, report.Title(g.config), g.config.Protocol
+	tell := func(stage string, total time.Duration) {
+		at.Stage, at.Total = stage, total
+		if r.Progress != nil {
+			r.Progress(at)
+		}
+	}
+	kind, err := workload.KindOf(g.config.Workload)
+	if err != nil {
+		return err
+	}
+	rec := load.NewRecorder()
+	units := rec.Series("units")
+	late := load.NewRecorder().Series("late")
+	env := &workload.Env{
+		Target: g.target, Config: *g.config, Rec: rec, Seed: r.Seed + uint64(round),
+		Prefix:   fmt.Sprintf("bench-%s-%d-", time.Now().UTC().Format("150405"), at.Step),
+		Resident: func() int64 { u, _ := process.Read(g.target.PID); return u.Resident },
+	}
+	w := kind.New(env)
+	defer w.Close(ctx)
+
+	tell("prepare", 0)
+	before := g.usage()
+	if err := w.Prepare(ctx); err != nil {
+		return g.fail(ctx, "prepare", err)
+	}
+	tell("run", g.config.Warmup+g.config.Duration)
+	l := &load.Loop{
+		Workers: max(g.config.Connections, 1), Rate: g.config.Rate, Count: g.config.Count,
+		Warmup: g.config.Warmup, Duration: g.config.Duration, Interval: r.Interval,
+	}
+	meter := newMeter(g.target.PID)
+	l.OnInterval = func(i *load.Interval) {
+		meter.sample(i)
+		at.PerSecond = float64(i.Done) / i.Length.Seconds()
+		at.Failed += i.Failed
+		at.Elapsed = g.config.Warmup + i.At + i.Length
+		tell("run", at.Total)
+	}
+	// The processor time counts from the end of the warm-up.
+	warm := time.AfterFunc(l.Warmup, meter.begin)
+	defer warm.Stop()
+	out, err := l.Run(ctx, rec, units, late, w.Step)
+	used := meter.end()
+	if err != nil {
+		return err
+	}
+	tell("verify", 0)
+	checked, err := w.Verify(ctx)
+	if err != nil {
+		return g.fail(ctx, "verify", err)
+	}
+	if out.Done == 0 {
+		return g.fail(ctx, "run", errors.Join(errNothing, out.Fault))
+	}
+	var figures []workload.Figure
+	if f, ok := w.(workload.Figured); ok {
+		figures = f.Figures()
+	}
+	g.add(&roundResult{round: round, out: out, rec: rec, late: late, used: used, before: before, checked: checked, figures: figures})
+	return nil
+}
+
+var errNothing = errors.New("nothing was done")

@@ -1,0 +1,73 @@
+// Package http1 is an HTTP/1.1 connection of a load generator: requests are bytes
+// that the caller has laid out, and an answer is a status and a body in memory that
+// is used again. A [Conn] is for one goroutine; [Conn.Close] may be called by any.
+package http1
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// maxBody bounds the body of an answer, in bytes: a list of 100,000 instances.
+const maxBody = 64 << 20
+
+// readBuffer takes the answer to most requests at once.
+const readBuffer = 4 << 10
+
+// Conn is a connection that is kept alive.
+type Conn struct {
+	nc      net.Conn
+	stop    func() bool
+	in      *bufio.Reader
+	answer  fasthttp.Response
+	timeout time.Duration
+	closed  bool // by the server, with its last answer
+}
+
+// Dial connects to host:port. Connecting, and each request with its answer, may take
+// timeout. The connection is closed when ctx ends.
+func Dial(ctx context.Context, address string, timeout time.Duration) (*Conn, error) {
+	d := net.Dialer{Timeout: timeout}
+	nc, err := d.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = nc.Close() })
+	return &Conn{stop: stop, nc: nc, in: bufio.NewReaderSize(nc, readBuffer), timeout: timeout}, nil
+}
+
+// Do sends a request and reads its answer. The body is valid until the next call.
+// After an error the connection is of no more use.
+func (c *Conn) Do(request []byte) (status int, body []byte, err error) {
+	if c.closed {
+		return 0, nil, fmt.Errorf("the server keeps no connection open: %w", net.ErrClosed)
+	}
+	if err := c.nc.SetDeadline(time.Now().Add(c.timeout)); err != nil {
+		return 0, nil, err
+	}
+	if _, err := c.nc.Write(request); err != nil {
+		return 0, nil, err
+	}
+	if err := c.answer.ReadLimitBody(c.in, maxBody); err != nil {
+		return 0, nil, fmt.Errorf("read answer: %w", err)
+	}
+	c.closed = c.answer.ConnectionClose()
+	return c.answer.StatusCode(), c.answer.Body(), nil
+}
+
+// Closed reports whether the server has said that its last answer was the last.
+func (c *Conn) Closed() bool { return c.closed }
+
+// LocalAddr is our side of the connection.
+func (c *Conn) LocalAddr() net.Addr { return c.nc.LocalAddr() }
+
+// Close closes the connection; a call that runs ends with an error.
+func (c *Conn) Close() {
+	c.stop()
+	_ = c.nc.Close()
+}

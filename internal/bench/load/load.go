@@ -1,0 +1,254 @@
+// Package load drives work at a server and times it.
+//
+// A [Loop] is closed or open. In a closed loop each worker begins its next unit when
+// the last has ended, so that the server sets the pace. In an open loop units are due
+// at fixed times, whatever the server does, and the time of a unit counts from when
+// it was due: what a stalled server keeps from being sent is in the figures as if it
+// had been sent (coordinated omission corrected). Workers have fixed shares: unit k
+// of worker w of W is unit k*W+w of all.
+//
+// Times are recorded in HdrHistograms of three significant figures, without an
+// allocation a unit. A [Recorder] and its series are safe for concurrent use.
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+)
+
+// Step does unit n of a worker's work, n counting from 0. It must return soon after
+// the context of the run has ended. An error means that the unit was not done;
+// [ErrDone] that there is no such unit, and that the worker has no more.
+type Step func(worker, n int) error
+
+// ErrDone ends a worker: its work is exhausted.
+var ErrDone = errors.New("no more work")
+
+// Loop says how much work is done, how fast and for how long.
+type Loop struct {
+	Workers int
+	// Rate is how many units a second are due over all workers; 0 makes the loop a
+	// closed one.
+	Rate float64
+	// Warmup goes before what is recorded. It does not count towards Duration.
+	Warmup, Duration time.Duration
+	// Count bounds the units of all workers, warm-up included; 0 is no bound.
+	Count int
+	// Interval is the time between two samples; a second if it is 0.
+	Interval time.Duration
+	// OnInterval, if set, is called after each interval by a goroutine of the loop,
+	// and may add to the sample.
+	OnInterval func(*Interval)
+
+	// newAlarm makes what wakes a worker when a unit is due; nil is the best of the
+	// platform.
+	newAlarm func(context.Context) (alarm, error)
+}
+
+// alarm wakes one worker.
+type alarm interface {
+	// wait returns after d, or with an error when the context of the run has ended.
+	wait(d time.Duration) error
+	close()
+}
+
+// Bounds that keep a run from going on against a server that does not answer.
+const (
+	// overtime is how long an open loop works off what was due but not begun.
+	overtime = 10 * time.Second
+	// maxFailures is after how many errors in a row a worker gives up, and
+	// failurePause how long it waits after one in a closed loop.
+	maxFailures  = 200
+	failurePause = 10 * time.Millisecond
+)
+
+// Outcome is what a run of a loop did within the recorded time.
+type Outcome struct {
+	// Elapsed is the recorded time, until the last unit ended.
+	Elapsed time.Duration
+	// Done units succeeded, Failed ones did not. Missed ones were due and never
+	// begun, as the server was too far behind.
+	Done, Failed, Missed int64
+	// Fault is the first error.
+	Fault error
+	// Intervals are the samples, in their order.
+	Intervals []Interval
+}
+
+// Interval is what happened between two moments of the recorded time.
+type Interval struct {
+	// At is when it began, Length how long it was.
+	At, Length time.Duration
+	// Done and Failed are the units that ended in it.
+	Done, Failed int64
+	// Server is for [Loop.OnInterval] to fill: of the server's process.
+	Resident int64         // bytes
+	CPU      time.Duration // used within the interval
+}
+
+// run is one run of a loop.
+type run struct {
+	*Loop
+	ctx   context.Context
+	step  Step
+	rec   *Recorder
+	times *Series // of units
+	late  *Series // by how much units began later than due although a worker waited
+	begin int64   // by the recorder's clock, after the warm-up
+	end   int64
+
+	counts []counts // of each worker
+
+	mu    sync.Mutex
+	fault error
+}
+
+// Run does the work and returns when all workers have ended. Times of units go to
+// times; late gets by how much the generator itself was late to begin units that were
+// due, and may be nil. The error is that of the context.
+func (l *Loop) Run(ctx context.Context, rec *Recorder, times, late *Series, step Step) (*Outcome, error) {
+	r := &run{Loop: l, ctx: ctx, step: step, rec: rec, times: times, late: late, counts: make([]counts, l.Workers)}
+	r.begin = rec.Now() + int64(l.Warmup)
+	r.end = r.begin + int64(l.Duration)
+	rec.start(r.begin)
+
+	samples := make(chan []Interval, 1)
+	stop := make(chan struct{})
+	go func() { samples <- r.sample(stop) }()
+
+	var workers sync.WaitGroup
+	for w := range l.Workers {
+		workers.Go(func() {
+			if err := r.work(w); err != nil {
+				r.blame(err)
+			}
+		})
+	}
+	workers.Wait()
+	ended := rec.Now()
+	close(stop)
+	out := &Outcome{Elapsed: time.Duration(max(ended-r.begin, 1)), Intervals: <-samples, Fault: r.fault}
+	for i := range r.counts {
+		out.Done += r.counts[i].done.Load()
+		out.Failed += r.counts[i].failed.Load()
+		out.Missed += r.counts[i].missed
+	}
+	return out, context.Cause(ctx)
+}
+
+// blame keeps the first error of all workers.
+func (r *run) blame(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.fault == nil {
+		r.fault = err
+	}
+}
+
+// work does the units of a worker.
+func (r *run) work(w int) error {
+	if r.Rate > 0 {
+		return r.open(w)
+	}
+	return r.closed(w)
+}
+
+// share is how many units a worker has at most.
+func (r *run) share(w int) int {
+	if r.Count == 0 {
+		return math.MaxInt
+	}
+	return (r.Count - w + r.Workers - 1) / r.Workers
+}
+
+func (r *run) closed(w int) error {
+	failures := 0
+	for n := range r.share(w) {
+		begun := r.rec.Now()
+		if begun >= r.end || r.ctx.Err() != nil {
+			return nil
+		}
+		err := r.unit(w, n, begun)
+		switch {
+		case err == nil:
+			failures = 0
+		case errors.Is(err, ErrDone) || r.ctx.Err() != nil:
+			return nil
+		default:
+			if failures++; failures == maxFailures {
+				return fmt.Errorf("gave up after %d errors in a row: %w", failures, err)
+			}
+			r.blame(err)
+			pause(r.ctx, failurePause)
+		}
+	}
+	return nil
+}
+
+func (r *run) open(w int) error {
+	newAlarm := r.newAlarm
+	if newAlarm == nil {
+		newAlarm = systemAlarm
+	}
+	bell, err := newAlarm(r.ctx)
+	if err != nil {
+		return err
+	}
+	defer bell.close()
+	first, every := r.begin-int64(r.Warmup), 1e9/r.Rate
+	for n := range r.share(w) {
+		due := first + int64(every*float64(n*r.Workers+w))
+		if due >= r.end || r.ctx.Err() != nil {
+			return nil
+		}
+		if now := r.rec.Now(); now < due {
+			if err := bell.wait(time.Duration(due - now)); err != nil {
+				return nil // the run has ended
+			}
+			if r.late != nil {
+				r.late.Record(w, due, r.rec.Now())
+			}
+		} else if now > r.end+int64(overtime) {
+			left := float64(r.end-due) / (every * float64(r.Workers))
+			r.counts[w].missed = min(int64(math.Ceil(left)), int64(r.share(w)-n))
+			return nil
+		}
+		if err := r.unit(w, n, due); err != nil {
+			if errors.Is(err, ErrDone) || r.ctx.Err() != nil {
+				return nil
+			}
+			r.blame(err)
+		}
+	}
+	return nil
+}
+
+// unit does one unit, whose time counts from begun.
+func (r *run) unit(w, n int, begun int64) error {
+	err := r.step(w, n)
+	if begun < r.begin {
+		return err
+	}
+	switch {
+	case err == nil:
+		r.times.Record(w, begun, r.rec.Now())
+		r.counts[w].done.Add(1)
+	case !errors.Is(err, ErrDone) && r.ctx.Err() == nil:
+		r.counts[w].failed.Add(1)
+	}
+	return err
+}
+
+// pause waits for d or the end of ctx.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

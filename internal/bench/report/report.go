@@ -1,0 +1,168 @@
+// Package report is the result of a run: a versioned form in JSON, a table for a
+// terminal, a page of HTML that needs nothing else, and the comparison of runs.
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/rollcall-registry/rollcall/internal/bench/workload"
+)
+
+// Format is the version of the JSON form. It grows when a reader of the old form
+// would misread the new one.
+const Format = 1
+
+// Run is one run of the tool: all workloads on all servers.
+type Run struct {
+	Format  int       `json:"format"`
+	Started time.Time `json:"started"`
+	// Tool is the version of the program, Machine where it ran.
+	Tool    string   `json:"tool"`
+	Machine string   `json:"machine"`
+	Plan    string   `json:"plan"` // profile or scenario
+	Seed    uint64   `json:"seed"`
+	Results []Result `json:"results"`
+}
+
+// Result is one workload on one server, all rounds together.
+type Result struct {
+	Server string          `json:"server"`
+	Config workload.Config `json:"config"`
+	// Done units succeeded, Failed ones did not, Missed ones were due and never
+	// sent. Only those done are in the figures.
+	Done   int64 `json:"done"`
+	Failed int64 `json:"failed,omitempty"`
+	Missed int64 `json:"missed,omitempty"`
+	// Seconds is the recorded time of all rounds.
+	Seconds float64 `json:"seconds"`
+	// Fault says why the figures are void: the work failed, or the server was found
+	// not to have done it. FirstError is of the units that failed.
+	Fault      string  `json:"fault,omitempty"`
+	FirstError string  `json:"first_error,omitempty"`
+	Checked    Checked `json:"checked"`
+	// Times are what was timed; the first are the units.
+	Times   []Times           `json:"times"`
+	Samples []Sample          `json:"samples"`
+	Figures []workload.Figure `json:"figures,omitempty"`
+	// Process is what the server's process used, nil when it is not known.
+	Process *Process `json:"process,omitempty"`
+	// Generator is what this program used.
+	Generator Generator `json:"generator"`
+}
+
+// Checked is what the verification looked at.
+type Checked struct {
+	Services    int `json:"services,omitempty"`
+	Instances   int `json:"instances,omitempty"`
+	Subscribers int `json:"subscribers,omitempty"`
+}
+
+// Times are the times of one kind, in microseconds.
+type Times struct {
+	Name  string  `json:"name"`
+	Count int64   `json:"count"`
+	Min   float64 `json:"min_us"`
+	Mean  float64 `json:"mean_us"`
+	P50   float64 `json:"p50_us"`
+	P90   float64 `json:"p90_us"`
+	P99   float64 `json:"p99_us"`
+	P999  float64 `json:"p999_us"`
+	Max   float64 `json:"max_us"`
+	// Curve is the whole distribution.
+	Curve []Quantile `json:"curve,omitempty"`
+	// P50s and P99s are those of each sample that has any.
+	P50s []float64 `json:"p50s_us,omitempty"`
+	P99s []float64 `json:"p99s_us,omitempty"`
+}
+
+// Quantile is a point of a distribution: so many of a hundred took at most so long.
+type Quantile struct {
+	Percent float64 `json:"percent"`
+	Value   float64 `json:"us"`
+}
+
+// Sample is one interval of a round.
+type Sample struct {
+	Round     int     `json:"round,omitempty"`
+	At        float64 `json:"at"` // seconds after the round began
+	Seconds   float64 `json:"seconds"`
+	PerSecond float64 `json:"per_second"`
+	Failed    int64   `json:"failed,omitempty"`
+	P50       float64 `json:"p50_us"` // of the units, as are the next two
+	P99       float64 `json:"p99_us"`
+	Max       float64 `json:"max_us"`
+	Resident  int64   `json:"resident,omitempty"` // bytes
+	CPU       float64 `json:"cpu,omitempty"`      // cores of the server in use
+}
+
+// Process is what a server's process used within the recorded time.
+type Process struct {
+	PID        int     `json:"pid"`
+	CPUSeconds float64 `json:"cpu_seconds"`
+	// CPUPerUnit is in microseconds.
+	CPUPerUnit float64 `json:"cpu_per_unit_us"`
+	// Before is its resident memory before the workload was prepared, After at the
+	// end of the recorded time, in bytes.
+	Before int64 `json:"resident_before"`
+	After  int64 `json:"resident_after"`
+}
+
+// Generator is what the load generator itself used, and whether it was the limit.
+type Generator struct {
+	CPUSeconds float64 `json:"cpu_seconds"`
+	CPUPerUnit float64 `json:"cpu_per_unit_us"`
+	// LateP99 is by how much units began later than they were due although a
+	// connection was free, in microseconds; 0 without a rate.
+	LateP99 float64 `json:"late_p99_us,omitempty"`
+}
+
+// PerSecond is how many units were done each second.
+func (r *Result) PerSecond() float64 {
+	if r.Seconds == 0 {
+		return 0
+	}
+	return float64(r.Done) / r.Seconds
+}
+
+// Title names the workload with what tells it from others of its kind.
+func (r *Result) Title() string { return Title(&r.Config) }
+
+// Title names a workload with what tells it from others of its kind.
+func Title(c *workload.Config) string {
+	title := c.Workload
+	switch {
+	case c.Workload == "query":
+		title = fmt.Sprintf("query of %s", thousands(float64(c.Instances)))
+	case c.Subscribers > 0:
+		title = fmt.Sprintf("%s to %s", c.Workload, thousands(float64(c.Subscribers)))
+	case c.Workload == "fill":
+		title = fmt.Sprintf("fill %s", thousands(float64(c.Services*c.Instances)))
+	}
+	if c.Rate > 0 && c.Workload != "fill" && c.Workload != "idle" {
+		title += fmt.Sprintf(", %s/s", thousands(c.Rate))
+	}
+	return title
+}
+
+// Write writes the run as JSON.
+func (r *Run) Write(w io.Writer) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", " ")
+	return enc.Encode(r)
+}
+
+// Read reads a run that was written by this version of the form.
+func Read(r io.Reader) (*Run, error) {
+	var run Run
+	if err := json.NewDecoder(r).Decode(&run); err != nil {
+		return nil, fmt.Errorf("no saved run: %w", err)
+	}
+	if run.Format != Format {
+		return nil, fmt.Errorf("the saved run is of form %d, this program reads form %d", run.Format, Format)
+	}
+	return &run, nil
+}

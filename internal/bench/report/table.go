@@ -1,0 +1,113 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+)
+
+// Table writes the run for a terminal: a line for each workload and server, and what
+// else is to be said below.
+func (r *Run) Table(w io.Writer) error {
+	several := r.servers() > 1
+	head := []string{"workload", "via", "per second", "p50", "p99", "p99.9", "longest", "server CPU", "memory", "errors"}
+	if several {
+		head = append([]string{"server"}, head...)
+	}
+	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(columns, strings.Join(head, "\t")+"\t")
+	for i := range r.Results {
+		cells := r.Results[i].cells()
+		if several {
+			cells = append([]string{r.Results[i].Server}, cells...)
+		}
+		fmt.Fprintln(columns, strings.Join(cells, "\t")+"\t")
+	}
+	if err := columns.Flush(); err != nil {
+		return err
+	}
+	for i := range r.Results {
+		if err := r.Results[i].remarks(w, several); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Run) servers() int {
+	names := map[string]bool{}
+	for i := range r.Results {
+		names[r.Results[i].Server] = true
+	}
+	return len(names)
+}
+
+// cells are the columns of the table. A result whose verification failed has no
+// figures.
+func (r *Result) cells() []string {
+	if r.Fault != "" {
+		return []string{r.Title(), string(r.Config.Protocol), "FAILED", "-", "-", "-", "-", "-", "-", thousands(float64(r.Failed))}
+	}
+	var t Times
+	if len(r.Times) > 0 {
+		t = r.Times[0]
+	}
+	cpu, memory := "-", "-"
+	if p := r.Process; p != nil {
+		cpu, memory = micros(p.CPUPerUnit), mebibytes(p.After)
+	}
+	return []string{
+		r.Title(), string(r.Config.Protocol), thousands(r.PerSecond()),
+		micros(t.P50), micros(t.P99), micros(t.P999), micros(t.Max), cpu, memory, thousands(float64(r.Failed + r.Missed)),
+	}
+}
+
+// remarks writes what the line has no room for.
+func (r *Result) remarks(w io.Writer, several bool) error {
+	title := r.Title() + " via " + string(r.Config.Protocol)
+	if several {
+		title = r.Server + ", " + title
+	}
+	var lines []string
+	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	if r.Fault != "" {
+		say("FAILED: %s", r.Fault)
+	}
+	if r.FirstError != "" && r.FirstError != r.Fault {
+		say("%s of %s units failed, the first: %s", thousands(float64(r.Failed)), thousands(float64(r.Failed+r.Done)), r.FirstError)
+	}
+	if r.Missed > 0 {
+		say("%s units were due and never sent, so far behind was the server", thousands(float64(r.Missed)))
+	}
+	if r.Fault == "" {
+		for _, t := range r.rest() {
+			say("%s: p50 %s, p99 %s, p99.9 %s, longest %s of %s", t.Name, micros(t.P50), micros(t.P99), micros(t.P999), micros(t.Max), thousands(float64(t.Count)))
+		}
+	}
+	for _, f := range r.Figures {
+		say("%s: %s", f.Name, figure(f.Value, f.Unit))
+	}
+	if r.Generator.limits(r) {
+		say("the generator used %.0f %% of a core: it may have been the limit", 100*r.Generator.CPUSeconds/r.Seconds)
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "\n%s\n  %s\n", title, strings.Join(lines, "\n  "))
+	return err
+}
+
+// rest are the times beside those of the units.
+func (r *Result) rest() []Times {
+	if len(r.Times) < 2 {
+		return nil
+	}
+	return r.Times[1:]
+}
+
+// limits reports whether the generator was busy for nearly all of the time of a
+// closed loop.
+func (g *Generator) limits(r *Result) bool {
+	return r.Config.Rate == 0 && r.Seconds > 0 && g.CPUSeconds/r.Seconds > 0.9
+}

@@ -1,0 +1,236 @@
+package target
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/rollcall-registry/rollcall/api/grpcv2"
+	"github.com/rollcall-registry/rollcall/internal/bench/fleet"
+	"github.com/rollcall-registry/rollcall/internal/bench/rpc"
+)
+
+// grpcSession is a client of the 2.x generation.
+type grpcSession struct {
+	ctx  context.Context
+	t    *Target
+	conn *rpc.Conn // nil after an error
+	push func(list []byte)
+
+	body, message []byte
+	answer        grpcv2.Payload
+	heads         grpcHeads
+}
+
+// grpcHeads are the heads of the messages, so that sending one allocates none.
+type grpcHeads struct {
+	check, setup, instance, batch, query, subscribe, health grpcv2.Head
+}
+
+func newHeads() grpcHeads {
+	head := func(kind string) grpcv2.Head { return grpcv2.Head{Type: kind, ClientIP: "127.0.0.1"} }
+	return grpcHeads{
+		head(grpcv2.ServerCheck), head(grpcv2.ConnectionSetup), head(grpcv2.InstanceType), head(grpcv2.BatchInstance),
+		head(grpcv2.ServiceQuery), head(grpcv2.SubscribeService), head(grpcv2.HealthCheck),
+	}
+}
+
+// dialGRPC connects and registers the connection. push, which may be nil, gets the
+// body of each push, before it is acknowledged.
+func (t *Target) dialGRPC(ctx context.Context, push func([]byte)) (*grpcSession, error) {
+	s := &grpcSession{ctx: ctx, t: t, push: push, heads: newHeads()}
+	return s, s.connect()
+}
+
+// setup is what a Java client of 2.5 says of itself, without the ability table that
+// asks for an answer: the connection is known when a call finds it so.
+const setup = `{"clientVersion":"Nacos-Java-Client:v2.5.1","tenant":"","labels":{"source":"sdk","module":"naming","AppName":"unknown"}}`
+
+// setupTries bounds the calls until the server knows the connection: the setup comes
+// on the stream, and calls may overtake it.
+const setupTries = 100
+
+func (s *grpcSession) connect() error {
+	conn, err := s.t.dialer.Dial(s.ctx, rpc.Handler{Message: s.heard})
+	if err != nil {
+		return err
+	}
+	s.conn = conn
+	if err := s.introduce(); err != nil {
+		s.Close()
+		return fmt.Errorf("introduce the connection: %w", err)
+	}
+	return nil
+}
+
+func (s *grpcSession) introduce() error {
+	if _, err := s.call(&s.heads.check, []byte("{}")); err != nil {
+		return err
+	}
+	s.message = grpcv2.AppendPayload(s.message[:0], &s.heads.setup, []byte(setup))
+	if err := s.conn.Send(s.message); err != nil {
+		return err
+	}
+	var err error
+	for range setupTries {
+		if _, err = s.call(&s.heads.health, []byte("{}")); err == nil {
+			return nil
+		}
+		if s.ctx.Err() != nil || s.conn == nil {
+			break
+		}
+	}
+	return err
+}
+
+func (s *grpcSession) Close() {
+	if s.conn != nil {
+		s.conn.Close()
+		s.conn = nil
+	}
+}
+
+// call makes a call and returns the body of a success.
+func (s *grpcSession) call(head *grpcv2.Head, body []byte) ([]byte, error) {
+	if s.conn == nil {
+		if err := s.connect(); err != nil {
+			return nil, err
+		}
+	}
+	s.message = grpcv2.AppendPayload(s.message[:0], head, body)
+	answer, err := s.conn.Call(s.message)
+	if err != nil {
+		if s.conn.Err() != nil {
+			s.Close()
+		}
+		return nil, err
+	}
+	if err := s.answer.Unmarshal(answer); err != nil {
+		return nil, fmt.Errorf("%w: %w", errAnswer, err)
+	}
+	if !bytes.Contains(s.answer.Body, []byte(`"resultCode":200`)) {
+		return nil, fmt.Errorf("%w with %s: %.*q", errRefused, s.answer.Type, shown, s.answer.Body)
+	}
+	return s.answer.Body, nil
+}
+
+// heard answers what the server asks on the stream.
+func (s *grpcSession) heard(c *rpc.Conn, message []byte) {
+	var p grpcv2.Payload
+	if err := p.Unmarshal(message); err != nil {
+		c.Abort()
+		return
+	}
+	var kind string
+	switch p.Type {
+	case grpcv2.NotifySubscriber:
+		kind = "NotifySubscriberResponse"
+		if s.push != nil {
+			s.push(p.Body)
+		}
+	case grpcv2.ClientDetection:
+		kind = "ClientDetectionResponse"
+	case grpcv2.ConnectReset:
+		c.Abort()
+		return
+	default:
+		return
+	}
+	b := append([]byte(`{"resultCode":200,"errorCode":0,"success":true,"requestId":"`), requestID(p.Body)...)
+	b = append(b, `"}`...)
+	// A connection that has failed is found out by the next call.
+	_ = c.Send(grpcv2.AppendPayload(nil, &grpcv2.Head{Type: kind, ClientIP: "127.0.0.1"}, b))
+}
+
+// requestID returns the requestId of an encoded request.
+func requestID(body []byte) []byte {
+	_, rest, _ := bytes.Cut(body, []byte(`"requestId":"`))
+	id, _, _ := bytes.Cut(rest, []byte(`"`))
+	return id
+}
+
+// begin lays out the members that all naming requests share.
+func (s *grpcSession) begin(service fleet.Service) []byte {
+	b := append(s.body[:0], `{"headers":{},"namespace":"public","serviceName":"`...)
+	b = service.AppendName(b)
+	b = append(b, `","groupName":"`...)
+	b = append(b, service.Fleet.Group...)
+	return append(b, `","module":"naming",`...)
+}
+
+func appendInstance(b []byte, i fleet.Instance) []byte {
+	b = append(b, `{"ip":"`...)
+	b = i.AppendIP(b)
+	b = append(b, `","port":`...)
+	b = strconv.AppendInt(b, int64(i.Port()), 10)
+	b = append(b, `,"weight":1.0,"healthy":true,"enabled":`...)
+	b = strconv.AppendBool(b, !i.Disabled)
+	b = append(b, `,"ephemeral":true,"clusterName":"DEFAULT","metadata":{`...)
+	return append(i.AppendMetadata(b, `"`, ",", ":"), "}}"...)
+}
+
+func (s *grpcSession) instance(kind string, i fleet.Instance) error {
+	b := append(s.begin(i.Service), `"type":"`...)
+	b = append(b, kind...)
+	b = append(b, `","instance":`...)
+	s.body = append(appendInstance(b, i), '}')
+	_, err := s.call(&s.heads.instance, s.body)
+	return err
+}
+
+func (s *grpcSession) Register(i fleet.Instance) error { return s.instance(grpcv2.Register, i) }
+
+func (s *grpcSession) Deregister(i fleet.Instance) error { return s.instance(grpcv2.Deregister, i) }
+
+func (s *grpcSession) RegisterService(service fleet.Service) error {
+	b := append(s.begin(service), `"type":"`+grpcv2.BatchRegister+`","instances":[`...)
+	for n := range service.Fleet.Size {
+		if n > 0 {
+			b = append(b, ',')
+		}
+		b = appendInstance(b, fleet.Instance{Service: service, Host: n})
+	}
+	s.body = append(b, "]}"...)
+	_, err := s.call(&s.heads.batch, s.body)
+	return err
+}
+
+func (s *grpcSession) Beat(fleet.Instance) error {
+	_, err := s.call(&s.heads.health, []byte("{}"))
+	return err
+}
+
+func (s *grpcSession) list(service fleet.Service) ([]byte, error) {
+	s.body = append(s.begin(service), `"cluster":"","healthyOnly":false,"udpPort":0}`...)
+	return s.call(&s.heads.query, s.body)
+}
+
+// subscribe subscribes or ends a subscription, and returns the answer with its list.
+func (s *grpcSession) subscribe(service fleet.Service, on bool) ([]byte, error) {
+	b := append(s.begin(service), `"clusters":"","subscribe":`...)
+	s.body = append(strconv.AppendBool(b, on), '}')
+	return s.call(&s.heads.subscribe, s.body)
+}
+
+func (s *grpcSession) Count(service fleet.Service) (int, error) {
+	body, err := s.list(service)
+	return bytes.Count(body, []byte(hostMark)), err
+}
+
+func (s *grpcSession) List(service fleet.Service) ([]fleet.Host, error) {
+	body, err := s.list(service)
+	if err != nil {
+		return nil, err
+	}
+	var answer struct {
+		Service struct {
+			Hosts []fleet.Host `json:"hosts"`
+		} `json:"serviceInfo"`
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return nil, fmt.Errorf("%w: %w", errAnswer, err)
+	}
+	return answer.Service.Hosts, nil
+}

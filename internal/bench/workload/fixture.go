@@ -1,0 +1,118 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/rollcall-registry/rollcall/internal/bench/fleet"
+	"github.com/rollcall-registry/rollcall/internal/bench/target"
+)
+
+// fixture is a fleet that is registered and kept alive while other things are
+// measured.
+type fixture struct {
+	fleet    *fleet.Fleet
+	protocol target.Protocol
+	sessions []target.Session
+	stop     context.CancelFunc
+	keepers  sync.WaitGroup
+}
+
+// beatInterval is how often clients say that they are alive. Source: nacos-client,
+// Constants.DEFAULT_HEART_BEAT_INTERVAL and the keep-alive of its gRPC connections.
+const beatInterval = 5 * time.Second
+
+// holders is how many sessions a fixture is registered by.
+const holders = 16
+
+// hold registers all instances of a fleet and keeps them alive until the fixture is
+// closed, at the rate at which real clients would.
+func (e *Env) hold(ctx context.Context, f *fleet.Fleet) (*fixture, error) {
+	sessions, err := e.dialAll(ctx, min(holders, f.Services))
+	if err != nil {
+		return nil, err
+	}
+	x := &fixture{fleet: f, protocol: e.Config.Protocol, sessions: sessions}
+	ctx, x.stop = context.WithCancel(ctx)
+	err = parallel(ctx, len(sessions), func(ctx context.Context, i int) error {
+		for n := i; n < f.Services && ctx.Err() == nil; n += len(sessions) {
+			if err := sessions[i].RegisterService(f.Service(n)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		x.close(ctx)
+		return nil, fmt.Errorf("register %d instances: %w", f.Len(), err)
+	}
+	for i, s := range sessions {
+		x.keepers.Go(func() { x.keep(ctx, i, s) })
+	}
+	return x, nil
+}
+
+// keep keeps the instances of a session alive until ctx ends.
+func (x *fixture) keep(ctx context.Context, i int, s target.Session) {
+	var mine []fleet.Instance
+	for n := i; n < x.fleet.Services; n += len(x.sessions) {
+		for host := range x.fleet.Size {
+			mine = append(mine, fleet.Instance{Service: x.fleet.Service(n), Host: host})
+		}
+	}
+	if x.protocol == target.GRPC {
+		mine = mine[:1] // one for the connection
+	}
+	// Beats go out in small groups, evenly over the interval.
+	const group = 8
+	tick := time.NewTicker(max(beatInterval*group/time.Duration(max(len(mine), group)), time.Millisecond))
+	defer tick.Stop()
+	for n := 0; ; n += group {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		for k := n; k < n+group && k < n+len(mine); k++ {
+			if i := mine[k%len(mine)]; errors.Is(s.Beat(i), target.ErrUnknown) {
+				_ = s.Register(i) // the verification finds what is missing
+			}
+		}
+	}
+}
+
+// close ends the keepers, and deregisters everything if ctx has not ended.
+func (x *fixture) close(ctx context.Context) {
+	if x == nil {
+		return
+	}
+	ended := ctx.Err() != nil
+	x.stop()
+	x.keepers.Wait()
+	if !ended && x.protocol == target.HTTP { // over gRPC they go with their connection
+		withdraw(ctx, x.sessions, x.fleet)
+	}
+	closeAll(x.sessions)
+}
+
+// withdraw deregisters all instances of a fleet, over whatever sessions there are.
+func withdraw(ctx context.Context, sessions []target.Session, f *fleet.Fleet) {
+	if f == nil {
+		return
+	}
+	_ = parallel(ctx, len(sessions), func(ctx context.Context, i int) error {
+		for n := i; n < f.Services; n += len(sessions) {
+			for host := range f.Size {
+				if sessions[i] == nil || ctx.Err() != nil {
+					return nil
+				}
+				// What is left goes by itself, for want of beats.
+				_ = sessions[i].Deregister(fleet.Instance{Service: f.Service(n), Host: host})
+			}
+		}
+		return nil
+	})
+}
