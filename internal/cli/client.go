@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,6 +48,7 @@ func (a *app) clientCommand(cmd *cobra.Command, run func(ctx context.Context, c 
 	flags := cmd.Flags()
 	flags.StringP("server", "s", "", "The server to ask, as `host:port` or URL.\nenv ROLLCALL_SERVER, default "+defaultServer)
 	flags.String("namespace", "", "The namespace to ask about.\nenv ROLLCALL_NAMESPACE, default public")
+	addTrustFlags(flags)
 	flags.Bool("json", false, "Print JSON for programs.")
 	flags.Duration("timeout", answerTime, "Longest time to wait until an answer begins.")
 
@@ -88,9 +90,13 @@ func (a *app) clientOf(cmd *cobra.Command) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
+	trust, err := a.trustOf(flags)
+	if err != nil {
+		return nil, err
+	}
 	return &client{
 		base:      base,
-		http:      &http.Client{Transport: newTransport(timeout)},
+		http:      &http.Client{Transport: newTransport(timeout, trust)},
 		namespace: cmp.Or(namespace, a.lookupEnv("ROLLCALL_NAMESPACE")),
 		json:      asJSON,
 		in:        cmd.InOrStdin(),
@@ -106,15 +112,16 @@ func serverURL(text string) (*url.URL, error) {
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return nil, fmt.Errorf("server: %q is no address of a server; write host:port or http://host:port", text)
+		return nil, fmt.Errorf("server: %q is no address of a server; write host:port, or http:// or https:// before it", text)
 	}
 	return u, nil
 }
 
 // newTransport bounds the wait for a connection and for the head of an answer,
 // not for its body: a backup may take long.
-func newTransport(timeout time.Duration) *http.Transport {
+func newTransport(timeout time.Duration, trust *tls.Config) *http.Transport {
 	return &http.Transport{
+		TLSClientConfig:       trust,
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           (&net.Dialer{Timeout: timeout}).DialContext,
 		TLSHandshakeTimeout:   timeout,
@@ -165,6 +172,9 @@ func (c *client) unreachable(ctx context.Context, err error) error {
 	var failed *url.Error
 	if errors.As(err, &failed) {
 		err = failed.Err
+	}
+	if reason := untrusted(err); reason != "" {
+		return fmt.Errorf("%s: %s (%w)", c.base, reason, err)
 	}
 	if brokenOff(err) {
 		return fmt.Errorf("%s broke off (%w); its log may say why", c.base, err)

@@ -24,7 +24,7 @@ const serveHelp = `Run a registry server until SIGTERM or SIGINT.
 Each setting has a flag, an environment variable and a key in the YAML file of
 --config. A flag beats the variable, the variable beats the file, and the file
 beats the default. SIGHUP reads the file again; docs/config.md tells which
-settings a running server takes over.
+settings a running server takes over, and it reads the certificate again.
 
 When the server answers, one line on standard error begins with "ready" and
 names its addresses. After SIGTERM it stops within 20 s with everything
@@ -87,7 +87,7 @@ func (s *serve) load() (config.Loaded[settings], error) {
 		File:    cmp.Or(*s.file, s.app.lookupEnv("ROLLCALL_CONFIG")),
 	})
 	loaded.UnknownEnv = slices.DeleteFunc(loaded.UnknownEnv, func(name string) bool {
-		return slices.Contains([]string{"ROLLCALL_CONFIG", "ROLLCALL_SERVER", "ROLLCALL_NAMESPACE"}, name)
+		return name == "ROLLCALL_CONFIG" || slices.Contains(clientVariables(), name)
 	})
 	return loaded, err
 }
@@ -193,9 +193,9 @@ func (s *serve) pprof() (stop func(), err error) {
 
 // announce writes the ready line, whatever the log level.
 func (s *serve) announce(addrs server.Addrs) {
-	var http []string
+	var clients []string
 	for _, addr := range addrs.HTTP {
-		http = append(http, addr.String())
+		clients = append(clients, addr.String())
 	}
 	grpc := "off"
 	if addrs.GRPC != nil {
@@ -203,11 +203,32 @@ func (s *serve) announce(addrs server.Addrs) {
 	}
 	auth := cmp.Or(s.running.Access.Auth, "off")
 	dir := s.running.Server.DataDir
+	schemes := s.schemes()
 	if s.running.Log.Format == "json" {
-		logs.Unlimited(s.app.process.Stderr, "json").Info("ready", "http", http, "grpc", grpc, "udp", addrs.UDP.String(), "auth", auth, "data_dir", dir)
+		var attrs []any
+		for _, scheme := range schemes {
+			attrs = append(attrs, scheme, clients)
+		}
+		attrs = append(attrs, "grpc", grpc, "udp", addrs.UDP.String(), "auth", auth, "data_dir", dir)
+		logs.Unlimited(s.app.process.Stderr, "json").Info("ready", attrs...)
 		return
 	}
-	fmt.Fprintf(s.app.process.Stderr, "ready http=%s grpc=%s udp=%s auth=%s data-dir=%q\n", strings.Join(http, ","), grpc, addrs.UDP, auth, dir)
+	line := "ready"
+	for _, scheme := range schemes {
+		line += " " + scheme + "=" + strings.Join(clients, ",")
+	}
+	fmt.Fprintf(s.app.process.Stderr, "%s grpc=%s udp=%s auth=%s data-dir=%q\n", line, grpc, addrs.UDP, auth, dir)
+}
+
+// schemes are those of the URLs by which clients reach the server.
+func (s *serve) schemes() (schemes []string) {
+	if s.running.Server.TLS.ClearText() {
+		schemes = append(schemes, "http")
+	}
+	if s.running.Server.TLS.Enabled() {
+		schemes = append(schemes, "https")
+	}
+	return schemes
 }
 
 // reload reads the settings again and takes over those that can change while
