@@ -2,6 +2,7 @@ package server
 
 import (
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/rollcall-registry/rollcall/internal/certs"
@@ -52,6 +53,7 @@ type parts struct {
 	conns   *grpcgo.Server
 	certs   *certs.Files // nil without TLS, as is tls
 	tls     *portmux.TLS
+	crowded atomic.Uint64 // connections that were one too many to look at
 }
 
 // assemble makes the parts over an open data directory. It starts nothing.
@@ -150,7 +152,8 @@ func (s *Server) assembleAPIs(p *parts) apis {
 			Ready: s.readiness, Levels: s.levels, Log: s.log,
 		}),
 		ops: ops.New(ops.Config{
-			Naming: p.core, History: p.ledger, Pushes: p.pushes.reader(), Durable: p.durable, Ready: s.readiness,
+			Naming: p.core, Roster: naming.NewRoster(p.core, p.grpc, p.waiting),
+			History: p.ledger, Pushes: p.pushes.reader(), Durable: p.durable, Ready: s.readiness,
 			Metrics: p.metrics.Write, Log: s.log,
 		}),
 		foreign: foreign.New(foreign.Parts{Core: p.core, Servers: func() []string {

@@ -101,8 +101,8 @@ func (l *listeners) addrs() (addrs Addrs) {
 // serve serves all ports until ctx ends. They stop together, so that they share
 // the time that running requests are given.
 func (l *listeners) serve(ctx context.Context, p *parts, s *Server) error {
-	both := portmux.New(portConfig(s.cfg, p.tls), portmux.Backends{HTTP: p.http.ServeConn, GRPC: p.conns.ServeConn}, s.log)
-	only := portmux.New(portConfig(s.cfg, p.tls), portmux.Backends{GRPC: p.conns.ServeConn}, s.log)
+	both := portmux.New(portConfig(s.cfg, p), portmux.Backends{HTTP: p.http.ServeConn, GRPC: p.conns.ServeConn}, s.log)
+	only := portmux.New(portConfig(s.cfg, p), portmux.Backends{GRPC: p.conns.ServeConn}, s.log)
 	serving, ctx := errgroup.WithContext(ctx)
 	serve := func(mux *portmux.Mux, ln net.Listener) {
 		serving.Go(func() error {
@@ -123,9 +123,10 @@ func (l *listeners) serve(ctx context.Context, p *parts, s *Server) error {
 
 // portConfig takes what the HTTP settings say of connections, which hold for a
 // port whatever is spoken on it.
-func portConfig(cfg Config, tls *portmux.TLS) portmux.Config {
+func portConfig(cfg Config, p *parts) portmux.Config {
 	c := portmux.Config{
-		Timeout: cfg.HTTP.HeaderTimeout, Idle: cfg.HTTP.IdleTimeout, MaxPending: max(cfg.HTTP.MaxConns, 1), TLS: tls,
+		Timeout: cfg.HTTP.HeaderTimeout, Idle: cfg.HTTP.IdleTimeout, MaxPending: max(cfg.HTTP.MaxConns, 1), TLS: p.tls,
+		Crowded: func() { p.crowded.Add(1) },
 	}
 	if cfg.HTTP.ProxyProtocol {
 		c.Proxies = cfg.HTTP.TrustedProxies

@@ -89,6 +89,7 @@ func (p *parts) expose(dir *store.Dir) {
 		}
 		return float64(space.Free)
 	})
+	p.exposeConnections()
 	p.exposeStorage()
 	p.exposeLegacy()
 	p.exposeTLS()

@@ -100,6 +100,7 @@ type History struct {
 type Owner struct {
 	Kind    string `json:"kind"` // http, connection or durable
 	Client  string `json:"client,omitempty"`
+	Agent   string `json:"agent,omitempty"` // as the client names itself
 	Healthy bool   `json:"healthy"`
 }
 

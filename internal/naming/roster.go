@@ -174,6 +174,12 @@ func (r *Roster) Client(ctx context.Context, id string, offset, limit int) (c Cl
 	return r.details(found, offset, limit)[0], true, nil
 }
 
+// Agent returns what a connected client calls itself, empty when it has gone.
+func (r *Roster) Agent(id registry.ClientID) string {
+	c, _ := r.connected.Connection(id)
+	return c.Version
+}
+
 func (r *Roster) begin(ctx context.Context) error {
 	select {
 	case r.turn <- struct{}{}:

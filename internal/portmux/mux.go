@@ -28,6 +28,8 @@ type Config struct {
 	// MaxPending bounds the connections of which the protocol is not known yet; one
 	// more is closed.
 	MaxPending int
+	// Crowded, if set, is called for each one more, by many goroutines.
+	Crowded func()
 	// Proxies are the ranges from which a PROXY header is believed; none is read
 	// from others.
 	Proxies []netip.Prefix
@@ -149,6 +151,9 @@ func (m *Mux) serve(ctx context.Context, nc net.Conn) {
 	select {
 	case m.pending <- struct{}{}:
 	default:
+		if m.cfg.Crowded != nil {
+			m.cfg.Crowded()
+		}
 		m.log.Debug("connection closed", "reason", "too many have sent nothing yet", "client_id", nc.RemoteAddr())
 		_ = nc.Close()
 		return

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -167,7 +168,10 @@ func TestDeadlines(t *testing.T) {
 }
 
 func TestPendingIsBounded(t *testing.T) {
-	address, arrivals := start(t, func(c *Config, _ *Backends) { c.MaxPending = 2 })
+	var crowded atomic.Int32
+	address, arrivals := start(t, func(c *Config, _ *Backends) {
+		c.MaxPending, c.Crowded = 2, func() { crowded.Add(1) }
+	})
 	first, second := dial(t, address), dial(t, address)
 	send(t, first, "P")
 	send(t, second, "P")
@@ -182,6 +186,9 @@ func TestPendingIsBounded(t *testing.T) {
 		} else {
 			_ = nc.Close()
 		}
+	}
+	if crowded.Load() == 0 {
+		t.Error("nobody is told of the third")
 	}
 	send(t, first, "OST end")
 	if got := next(t, arrivals); got.data != "POST end" {

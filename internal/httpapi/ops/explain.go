@@ -103,7 +103,7 @@ func (a *API) present(q *question) opsv1.Explanation {
 	if over := len(meant) - q.limit; over > 0 {
 		out.Omitted, meant = over, meant[:q.limit]
 	}
-	standing := a.standings(q.key)
+	standing, named := a.standings(q.key), a.agents()
 	for n, i := range meant {
 		c := opsv1.Candidate{
 			InstanceState: wireStanding(&registry.Standing{Instance: i, SinceBeat: -1}),
@@ -113,6 +113,7 @@ func (a *API) present(q *question) opsv1.Explanation {
 		if st, ok := standing[i.Key()]; ok { // else it went since the view was made
 			st.Instance = i
 			c.InstanceState = wireStanding(&st)
+			named.name(&c.InstanceState)
 		}
 		out.Candidates = append(out.Candidates, c)
 	}

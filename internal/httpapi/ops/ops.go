@@ -38,7 +38,9 @@ type Durable interface {
 
 // Config is what the API needs.
 type Config struct {
-	Naming  *naming.Core
+	Naming *naming.Core
+	// Roster knows the clients.
+	Roster  *naming.Roster
 	History History
 	// Pushes is the history of pushes, nil when none is kept.
 	Pushes  History
@@ -115,6 +117,8 @@ func (a *API) routes() []httpapi.Route {
 	return []httpapi.Route{
 		get(base+"/services", httpapi.Naming, a.services),
 		get(base+"/instances", httpapi.Naming, a.instances),
+		get(base+"/clients", httpapi.Naming, a.clients),
+		get(base+"/clients/{id}", httpapi.Naming, a.client),
 		get(base+"/history", resourceHistory, a.history),
 		get(base+"/pushes", resourceHistory, a.pushes),
 		get(base+"/explain", resourceHistory, a.explain),

@@ -68,13 +68,15 @@ func (a *API) instances(x *httpapi.Exchange) {
 		return
 	}
 	out := opsv1.Instances{Service: wireService(key), ExpiryHeld: reader.Held(key), Instances: []opsv1.InstanceState{}}
-	cluster := p.Optional("cluster", "")
+	cluster, named := p.Optional("cluster", ""), a.agents()
 	for _, st := range reader.Standings(key, a.cfg.Naming.Now()) {
 		if cluster != "" && st.Instance.Cluster != cluster {
 			continue
 		}
 		if out.Total >= offset && len(out.Instances) < limit {
-			out.Instances = append(out.Instances, wireStanding(&st))
+			state := wireStanding(&st)
+			named.name(&state)
+			out.Instances = append(out.Instances, state)
 		}
 		out.Total++
 	}

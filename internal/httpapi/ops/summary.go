@@ -81,9 +81,24 @@ func (s *sentences) members(q *question, e *opsv1.Explanation) {
 		s.add("%s is in %s, and a look-up has it so: %s.", what, q.key.Grouped(), c.Verdict)
 	}
 	if len(e.Candidates) == 1 {
+		s.kept(e.Candidates[0].Owners)
 		s.change("It", e.Change)
 	} else {
 		s.latest("The latest change: ", e.Change)
+	}
+}
+
+// kept tells of the connections that keep an instance alive.
+func (s *sentences) kept(owners []opsv1.Owner) {
+	for _, o := range owners {
+		if o.Client == "" {
+			continue
+		}
+		who := "a client that has not come back since the restart"
+		if o.Agent != "" {
+			who = o.Agent
+		}
+		s.add("The connection %s of %s keeps it.", o.Client, who)
 	}
 }
 

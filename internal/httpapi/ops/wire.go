@@ -26,7 +26,7 @@ func wireInstance(i *registry.Instance) opsv1.Instance {
 func wireStanding(st *registry.Standing) opsv1.InstanceState {
 	out := opsv1.InstanceState{Instance: wireInstance(st.Instance), Owners: make([]opsv1.Owner, 0, len(st.Owners))}
 	for _, o := range st.Owners {
-		out.Owners = append(out.Owners, opsv1.Owner{Kind: o.Kind.String(), Client: string(o.Client), Healthy: o.Healthy})
+		out.Owners = append(out.Owners, opsv1.Owner{Kind: o.Kind.String(), Client: string(o.Client), Agent: o.Agent, Healthy: o.Healthy})
 	}
 	if st.SinceBeat >= 0 {
 		out.SinceBeat = new(st.SinceBeat.Milliseconds())

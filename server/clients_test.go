@@ -1,0 +1,80 @@
+package server_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rollcall-registry/rollcall/api/grpcv2"
+	"github.com/rollcall-registry/rollcall/internal/grpcapi/grpctest"
+	"github.com/rollcall-registry/rollcall/server"
+	"github.com/rollcall-registry/rollcall/servertest"
+)
+
+// TestClientMetrics: who is connected, by SDK; what became of pushes and how long
+// they took, by protocol; and who was refused.
+func TestClientMetrics(t *testing.T) {
+	t.Parallel()
+	s := servertest.New(t, func(c *server.Config) { c.GRPCConn.MaxConnsPerIP = 2 })
+	client, stream := connect(t, s, "Nacos-Java-Client:v2.5.1")
+	connect(t, s, "someone/1")
+	const orders = `{"namespace":"public","serviceName":"orders","groupName":"DEFAULT_GROUP"`
+	client.Call(t, "SubscribeServiceRequest", orders+`,"subscribe":true}`)
+	acknowledge(t, stream) // the greeting, which tells of no change
+	awaitMetrics(t, s, `rollcall_pushes_total{outcome="acked",protocol="grpc"} 1`)
+	client.Call(t, "InstanceRequest", orders+`,"type":"registerInstance","instance":{"ip":"10.0.0.5","port":80,"ephemeral":true}}`)
+	acknowledge(t, stream)
+	if _, err := grpctest.Dial(t, s.Addr()).Try(grpctest.Message{Head: grpcv2.Head{Type: grpcv2.ServerCheck}, Body: "{}"}); err == nil {
+		t.Error("a third connection is served")
+	}
+	awaitMetrics(
+		t, s,
+		`rollcall_connections{protocol="grpc"} 2`,
+		`rollcall_connections_refused_total{protocol="grpc",reason="address_limit"} 1`,
+		`rollcall_connections_refused_total{protocol="grpc",reason="limit"} 0`,
+		`rollcall_connections_refused_total{protocol="http",reason="limit"} 0`,
+		`rollcall_connections_refused_total{protocol="unknown",reason="pending"} 0`,
+		`rollcall_grpc_clients{sdk="java",version="2.5"} 1`,
+		`rollcall_grpc_clients{sdk="other",version="other"} 1`,
+		`rollcall_pushes_sent_total{protocol="grpc"} 2`,
+		`rollcall_pushes_total{outcome="acked",protocol="grpc"} 2`,
+		`rollcall_push_send_seconds_count{protocol="grpc"} 1`,
+		`rollcall_push_ack_seconds_count{protocol="grpc"} 1`,
+	)
+}
+
+// awaitMetrics waits until the metrics have lines.
+func awaitMetrics(t *testing.T, s *servertest.Server, lines ...string) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(grpctest.Patience); ; <-tick.C {
+		text := call(t, "GET", s.URL()+"/metrics")
+		missing := slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return strings.Contains(text, "\n"+line+"\n") })
+		switch {
+		case len(missing) == 0:
+			return
+		case time.Now().After(deadline):
+			t.Fatalf("the metrics never have\n%s", strings.Join(missing, "\n"))
+		}
+	}
+}
+
+// connect connects a gRPC client that names itself.
+func connect(t *testing.T, s *servertest.Server, agent string) (*grpctest.Client, *grpctest.Stream) {
+	t.Helper()
+	c := grpctest.Dial(t, s.Addr())
+	stream := c.Open(t)
+	stream.Say(t, grpcv2.ConnectionSetup, fmt.Sprintf(`{"clientVersion":%q,"labels":{"module":"naming"},"abilityTable":{}}`, agent))
+	stream.Expect(t, grpcv2.SetupAck)
+	return c, stream
+}
+
+// acknowledge answers one push.
+func acknowledge(t *testing.T, s *grpctest.Stream) {
+	t.Helper()
+	push := s.Expect(t, grpcv2.NotifySubscriber)
+	s.Say(t, "NotifySubscriberResponse", fmt.Sprintf(`{"resultCode":200,"requestId":%q}`, push.Members(t)["requestId"]))
+}
