@@ -20,10 +20,15 @@ type site struct {
 	client *http.Client
 }
 
-func open(t *testing.T) *site {
+func open(t *testing.T, options ...servertest.Option) *site {
 	t.Helper()
-	s := servertest.New(t)
-	at := &site{s.URL() + "/nacos", grpctest.Dial(t, s.Addr()), &http.Client{Timeout: grpctest.Patience}}
+	return connect(t, servertest.New(t, options...))
+}
+
+// connect makes a site of a running server.
+func connect(t *testing.T, running *servertest.Server) *site {
+	t.Helper()
+	at := &site{running.URL() + "/nacos", grpctest.Dial(t, running.Addr()), &http.Client{Timeout: grpctest.Patience}}
 	stream := at.grpc.Open(t)
 	stream.Say(t, "ConnectionSetupRequest", `{"clientVersion":"Nacos-Java-Client:v2.5.1","tenant":"","labels":{"module":"naming"},"abilityTable":{}}`)
 	stream.Expect(t, "SetupAckRequest")
