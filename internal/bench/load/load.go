@@ -23,7 +23,7 @@ import (
 // Step does unit n of a worker's work, n counting from 0. It must return soon after
 // the context of the run has ended. An error means that the unit was not done;
 // [ErrDone] that there is no such unit, and that the worker has no more.
-type Step func(worker, n int) error
+type Step func(ctx context.Context, worker, n int) error
 
 // ErrDone ends a worker: its work is exhausted.
 var ErrDone = errors.New("no more work")
@@ -229,7 +229,7 @@ func (r *run) open(w int) error {
 
 // unit does one unit, whose time counts from begun.
 func (r *run) unit(w, n int, begun int64) error {
-	err := r.step(w, n)
+	err := r.step(r.ctx, w, n)
 	if begun < r.begin {
 		return err
 	}

@@ -16,7 +16,7 @@ func TestOpenLoopCorrectsForStalls(t *testing.T) {
 		rec := NewRecorder()
 		times, late := rec.Series("units"), rec.Series("late")
 		start := time.Now()
-		step := func(int, int) error {
+		step := func(context.Context, int, int) error {
 			if at := time.Since(start); at > 2*time.Second && at < 3*time.Second {
 				time.Sleep(3*time.Second - at)
 			}
@@ -52,7 +52,7 @@ func TestClosedLoop(t *testing.T) {
 		rec := NewRecorder()
 		times := rec.Series("units")
 		var calls atomic.Int64
-		step := func(int, int) error {
+		step := func(context.Context, int, int) error {
 			calls.Add(1)
 			time.Sleep(10 * time.Millisecond)
 			return nil
@@ -77,7 +77,7 @@ func TestErrorsAreNoWork(t *testing.T) {
 		rec := NewRecorder()
 		times := rec.Series("units")
 		l := &Loop{Workers: 2, Rate: 100, Duration: time.Second, newAlarm: newTimerAlarm}
-		out, err := l.Run(t.Context(), rec, times, nil, func(_, n int) error {
+		out, err := l.Run(t.Context(), rec, times, nil, func(_ context.Context, _, n int) error {
 			if n%2 == 0 {
 				return bad
 			}
@@ -97,7 +97,7 @@ func TestGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := NewRecorder()
 		l := &Loop{Workers: 1, Duration: time.Hour}
-		out, err := l.Run(t.Context(), rec, rec.Series("units"), nil, func(int, int) error { return errors.New("gone") })
+		out, err := l.Run(t.Context(), rec, rec.Series("units"), nil, func(context.Context, int, int) error { return errors.New("gone") })
 		if err != nil || out.Failed != maxFailures || out.Elapsed > time.Minute {
 			t.Errorf("got %+v, %v", out, err)
 		}
@@ -110,7 +110,7 @@ func TestOvertime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := NewRecorder()
 		l := &Loop{Workers: 1, Rate: 10, Duration: 10 * time.Second, newAlarm: newTimerAlarm}
-		out, err := l.Run(t.Context(), rec, rec.Series("units"), nil, func(int, int) error {
+		out, err := l.Run(t.Context(), rec, rec.Series("units"), nil, func(context.Context, int, int) error {
 			time.Sleep(time.Second)
 			return nil
 		})
@@ -124,7 +124,7 @@ func TestCountBounds(t *testing.T) {
 	for _, workers := range []int{1, 3, 7} {
 		rec := NewRecorder()
 		l := &Loop{Workers: workers, Duration: time.Minute, Count: 100}
-		out, err := l.Run(t.Context(), rec, rec.Series("units"), nil, func(int, int) error { return nil })
+		out, err := l.Run(t.Context(), rec, rec.Series("units"), nil, func(context.Context, int, int) error { return nil })
 		if err != nil || out.Done != 100 {
 			t.Errorf("%d workers: got %+v, %v", workers, out, err)
 		}
@@ -137,7 +137,7 @@ func TestContextEndsLoop(t *testing.T) {
 		rec := NewRecorder()
 		l := &Loop{Workers: 4, Rate: rate, Duration: time.Hour}
 		var once atomic.Bool
-		_, err := l.Run(ctx, rec, rec.Series("units"), nil, func(int, int) error {
+		_, err := l.Run(ctx, rec, rec.Series("units"), nil, func(context.Context, int, int) error {
 			if once.CompareAndSwap(false, true) {
 				cancel()
 			}
@@ -152,7 +152,7 @@ func TestContextEndsLoop(t *testing.T) {
 func TestWorkersEndByThemselves(t *testing.T) {
 	rec := NewRecorder()
 	l := &Loop{Workers: 3, Duration: time.Hour}
-	out, err := l.Run(t.Context(), rec, rec.Series("units"), nil, func(w, n int) error {
+	out, err := l.Run(t.Context(), rec, rec.Series("units"), nil, func(_ context.Context, w, n int) error {
 		if n == w {
 			return ErrDone
 		}
@@ -201,7 +201,7 @@ func BenchmarkUnit(b *testing.B) {
 	b.ReportAllocs()
 	rec := NewRecorder()
 	l := &Loop{Workers: 1, Duration: time.Hour, Count: b.N}
-	if _, err := l.Run(b.Context(), rec, rec.Series("units"), nil, func(int, int) error { return nil }); err != nil {
+	if _, err := l.Run(b.Context(), rec, rec.Series("units"), nil, func(context.Context, int, int) error { return nil }); err != nil {
 		b.Fatal(err)
 	}
 }

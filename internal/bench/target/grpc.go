@@ -17,16 +17,27 @@ type grpcSession struct {
 	ctx  context.Context
 	t    *Target
 	conn *rpc.Conn // nil after an error
-	push func(list []byte)
+	hear hearing
+	once bool // a connection that has ended is not replaced
 
 	body, message []byte
 	answer        grpcv2.Payload
 	heads         grpcHeads
+
+	replyBody, replyMessage []byte // of the goroutine that hears
+}
+
+// hearing is who hears what comes on the stream. All may be nil; one goroutine calls
+// them.
+type hearing struct {
+	push  func(body []byte) // before it is acknowledged
+	acked func()            // after that
+	ended func(error)       // the connection has
 }
 
 // grpcHeads are the heads of the messages, so that sending one allocates none.
 type grpcHeads struct {
-	check, setup, instance, batch, query, subscribe, health grpcv2.Head
+	check, setup, instance, batch, query, subscribe, health, notified, detected grpcv2.Head
 }
 
 func newHeads() grpcHeads {
@@ -34,13 +45,13 @@ func newHeads() grpcHeads {
 	return grpcHeads{
 		head(grpcv2.ServerCheck), head(grpcv2.ConnectionSetup), head(grpcv2.InstanceType), head(grpcv2.BatchInstance),
 		head(grpcv2.ServiceQuery), head(grpcv2.SubscribeService), head(grpcv2.HealthCheck),
+		head("NotifySubscriberResponse"), head("ClientDetectionResponse"),
 	}
 }
 
-// dialGRPC connects and registers the connection. push, which may be nil, gets the
-// body of each push, before it is acknowledged.
-func (t *Target) dialGRPC(ctx context.Context, push func([]byte)) (*grpcSession, error) {
-	s := &grpcSession{ctx: ctx, t: t, push: push, heads: newHeads()}
+// dialGRPC connects and registers the connection.
+func (t *Target) dialGRPC(ctx context.Context, hear hearing) (*grpcSession, error) {
+	s := &grpcSession{ctx: ctx, t: t, hear: hear, heads: newHeads()}
 	return s, s.connect()
 }
 
@@ -53,7 +64,7 @@ const setup = `{"clientVersion":"Nacos-Java-Client:v2.5.1","tenant":"","labels":
 const setupTries = 100
 
 func (s *grpcSession) connect() error {
-	conn, err := s.t.dialer.Dial(s.ctx, rpc.Handler{Message: s.heard})
+	conn, err := s.t.dialer.Dial(s.ctx, rpc.Handler{Message: s.heard, Closed: s.hear.ended})
 	if err != nil {
 		return err
 	}
@@ -95,6 +106,9 @@ func (s *grpcSession) Close() {
 // call makes a call and returns the body of a success.
 func (s *grpcSession) call(head *grpcv2.Head, body []byte) ([]byte, error) {
 	if s.conn == nil {
+		if s.once {
+			return nil, rpc.ErrClosed
+		}
 		if err := s.connect(); err != nil {
 			return nil, err
 		}
@@ -123,25 +137,29 @@ func (s *grpcSession) heard(c *rpc.Conn, message []byte) {
 		c.Abort()
 		return
 	}
-	var kind string
 	switch p.Type {
 	case grpcv2.NotifySubscriber:
-		kind = "NotifySubscriberResponse"
-		if s.push != nil {
-			s.push(p.Body)
+		if s.hear.push != nil {
+			s.hear.push(p.Body)
+		}
+		s.reply(c, &s.heads.notified, p.Body)
+		if s.hear.acked != nil {
+			s.hear.acked()
 		}
 	case grpcv2.ClientDetection:
-		kind = "ClientDetectionResponse"
+		s.reply(c, &s.heads.detected, p.Body)
 	case grpcv2.ConnectReset:
 		c.Abort()
-		return
-	default:
-		return
 	}
-	b := append([]byte(`{"resultCode":200,"errorCode":0,"success":true,"requestId":"`), requestID(p.Body)...)
-	b = append(b, `"}`...)
-	// A connection that has failed is found out by the next call.
-	_ = c.Send(grpcv2.AppendPayload(nil, &grpcv2.Head{Type: kind, ClientIP: "127.0.0.1"}, b))
+}
+
+// reply answers a request of the server. A connection that has failed is found out
+// by the next call.
+func (s *grpcSession) reply(c *rpc.Conn, head *grpcv2.Head, request []byte) {
+	s.replyBody = append(s.replyBody[:0], `{"resultCode":200,"errorCode":0,"success":true,"requestId":"`...)
+	s.replyBody = append(append(s.replyBody, requestID(request)...), `"}`...)
+	s.replyMessage = grpcv2.AppendPayload(s.replyMessage[:0], head, s.replyBody)
+	_ = c.Send(s.replyMessage)
 }
 
 // requestID returns the requestId of an encoded request.
@@ -207,10 +225,9 @@ func (s *grpcSession) list(service fleet.Service) ([]byte, error) {
 	return s.call(&s.heads.query, s.body)
 }
 
-// subscribe subscribes or ends a subscription, and returns the answer with its list.
-func (s *grpcSession) subscribe(service fleet.Service, on bool) ([]byte, error) {
-	b := append(s.begin(service), `"clusters":"","subscribe":`...)
-	s.body = append(strconv.AppendBool(b, on), '}')
+// subscribe returns the answer with the list.
+func (s *grpcSession) subscribe(service fleet.Service) ([]byte, error) {
+	s.body = append(s.begin(service), `"clusters":"","subscribe":true}`...)
 	return s.call(&s.heads.subscribe, s.body)
 }
 

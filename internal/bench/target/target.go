@@ -107,7 +107,7 @@ type Session interface {
 // Dial opens a session.
 func (t *Target) Dial(ctx context.Context, p Protocol) (Session, error) {
 	if p == GRPC {
-		return t.dialGRPC(ctx, nil)
+		return t.dialGRPC(ctx, hearing{})
 	}
 	return t.dialHTTP(ctx)
 }

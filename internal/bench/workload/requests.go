@@ -79,7 +79,7 @@ func (r *register) Prepare(ctx context.Context) (err error) {
 	return err
 }
 
-func (r *register) Step(worker, n int) error {
+func (r *register) Step(_ context.Context, worker, n int) error {
 	i, ok := r.ledger.fleet.Owned(worker, n)
 	if !ok {
 		return load.ErrDone
@@ -141,7 +141,7 @@ func (d *deregister) Prepare(ctx context.Context) (err error) {
 	return err
 }
 
-func (d *deregister) Step(worker, n int) error {
+func (d *deregister) Step(_ context.Context, worker, n int) error {
 	i, ok := d.ledger.fleet.Owned(worker, n)
 	if !ok || n >= d.ledger.fleet.Rounds() {
 		return load.ErrDone
@@ -224,7 +224,7 @@ func (b *beat) Prepare(ctx context.Context) (err error) {
 	})
 }
 
-func (b *beat) Step(worker, n int) error {
+func (b *beat) Step(_ context.Context, worker, n int) error {
 	return b.sessions[worker].Beat(b.fleet.Instance(n*b.Config.Connections + worker))
 }
 
@@ -253,7 +253,7 @@ func (q *query) Prepare(ctx context.Context) (err error) {
 	return err
 }
 
-func (q *query) Step(worker, n int) error {
+func (q *query) Step(_ context.Context, worker, n int) error {
 	s := q.fixture.fleet.Scattered(n*q.Config.Connections + worker)
 	have, err := q.sessions[worker].Count(s)
 	if err == nil && have != q.Config.Instances {

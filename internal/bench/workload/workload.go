@@ -25,8 +25,8 @@ import (
 type Workload interface {
 	// Prepare returns when the server is in the state that the work is about.
 	Prepare(ctx context.Context) error
-	// Step does unit n of a worker.
-	Step(worker, n int) error
+	// Step does unit n of a worker; see [load.Step].
+	Step(ctx context.Context, worker, n int) error
 	// Verify returns what was checked, and an error that says what the server holds
 	// or did otherwise than it was told.
 	Verify(ctx context.Context) (Checked, error)
@@ -121,14 +121,14 @@ type Kind struct {
 	// not use.
 	Defaults Config
 	New      func(*Env) Workload
-	// Check returns why a complete configuration is none for this kind; it may be
-	// nil.
+	// Check completes what depends on the rest, and returns why a configuration is
+	// none for this kind; it may be nil.
 	Check func(*Config) error
 }
 
 // Kinds are all kinds, in the order in which they are documented.
 func Kinds() []Kind {
-	return slices.Concat(requestKinds())
+	return slices.Concat(requestKinds(), pushKinds())
 }
 
 // KindOf returns the kind with a name.

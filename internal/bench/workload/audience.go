@@ -1,0 +1,260 @@
+package workload
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rollcall-registry/rollcall/internal/bench/fleet"
+	"github.com/rollcall-registry/rollcall/internal/bench/load"
+	"github.com/rollcall-registry/rollcall/internal/bench/target"
+)
+
+// audience are subscribers of the services of a fleet, as many of each as of any
+// other. They keep their subscriptions until the audience is closed.
+type audience struct {
+	env     *Env
+	fleet   *fleet.Fleet
+	changes *changes // nil when nothing is timed
+	// heard, if set, is called with all that any of them is told. It must not block.
+	heard func(*listener, target.Seen)
+
+	told, acked *load.Series
+	list        []*listener
+	via         []target.Session // for look-ups over HTTP
+	stop        context.CancelFunc
+	renewers    sync.WaitGroup
+	wake        chan struct{} // capacity 1: somebody was told something
+}
+
+// changes keeps when each revision of each service was sent.
+type changes struct {
+	sent [][]atomic.Int64 // of each service, revision modulo changesKept
+}
+
+// changesKept is how many revisions of a service may be on their way to a subscriber
+// at once and still be timed.
+const changesKept = 256
+
+func newChanges(services int) *changes {
+	c := &changes{sent: make([][]atomic.Int64, services)}
+	for i := range c.sent {
+		c.sent[i] = make([]atomic.Int64, changesKept)
+	}
+	return c
+}
+
+// begin notes that a revision, counted from 1, is about to be sent.
+func (c *changes) begin(service int, revision, now int64) {
+	c.sent[service][revision%changesKept].Store(now)
+}
+
+// listener is one subscriber.
+type listener struct {
+	a       *audience
+	n       int
+	service fleet.Service
+
+	revision, acked atomic.Int64 // the greatest that it was told, and has acknowledged
+	hosts           atomic.Int64 // of the latest list
+
+	mu  sync.Mutex // of what follows
+	sub target.Subscriber
+}
+
+// renewEvery is how often subscribers say that they are there. Source: nacos-client
+// 1.4 looks up each 10 s as long as pushes come, 2.x asks for health each 5 s.
+func renewEvery(p target.Protocol) time.Duration {
+	if p == target.GRPC {
+		return beatInterval
+	}
+	return 10 * time.Second
+}
+
+// gather subscribes n listeners to the services of a fleet.
+func (e *Env) gather(ctx context.Context, f *fleet.Fleet, n int, changes *changes, heard func(*listener, target.Seen)) (*audience, error) {
+	a := &audience{env: e, fleet: f, changes: changes, heard: heard, wake: make(chan struct{}, 1)}
+	if changes != nil {
+		a.told = e.Rec.Series("change to receipt")
+		a.acked = e.Rec.Series("change to acknowledgement")
+	}
+	if e.Config.Protocol == target.HTTP {
+		var err error
+		if a.via, err = e.dialAll(ctx, min(holders, n)); err != nil {
+			return nil, err
+		}
+	}
+	a.list = make([]*listener, n)
+	for i := range a.list {
+		a.list[i] = &listener{a: a, n: i, service: f.Service(i)}
+	}
+	groups := a.groups()
+	err := parallel(ctx, groups, func(_ context.Context, g int) error {
+		for i := g; i < n; i += groups {
+			if err := a.list[i].subscribe(ctx, a.session(g)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		a.close()
+		return nil, fmt.Errorf("subscribe: %w", err)
+	}
+	ctx, a.stop = context.WithCancel(ctx)
+	for g := range groups {
+		a.renewers.Go(func() { a.renew(ctx, g, groups) })
+	}
+	return a, nil
+}
+
+// groups is by how many goroutines subscriptions are renewed: over HTTP by one for
+// each session.
+func (a *audience) groups() int {
+	if len(a.via) > 0 {
+		return len(a.via)
+	}
+	return min(holders, len(a.list))
+}
+
+func (a *audience) session(group int) target.Session {
+	if len(a.via) == 0 {
+		return nil
+	}
+	return a.via[group]
+}
+
+// renew renews the subscriptions of a group, evenly over the time, until ctx ends.
+func (a *audience) renew(ctx context.Context, group, groups int) {
+	mine := (len(a.list) - group + groups - 1) / groups
+	tick := time.NewTicker(renewEvery(a.env.Config.Protocol) / time.Duration(max(mine, 1)))
+	defer tick.Stop()
+	for n := 0; ; n = (n + 1) % max(mine, 1) {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		// Who is not there any more is found by the verification.
+		_ = a.list[group+n*groups].renew(a.session(group))
+	}
+}
+
+// close ends all subscribers. It is for a nil audience as well.
+func (a *audience) close() {
+	if a == nil {
+		return
+	}
+	if a.stop != nil {
+		a.stop()
+	}
+	a.renewers.Wait()
+	_ = parallel(context.Background(), len(a.list), func(_ context.Context, i int) error {
+		a.list[i].close()
+		return nil
+	})
+	closeAll(a.via)
+}
+
+func (l *listener) subscribe(ctx context.Context, via target.Session) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	sub, err := l.a.env.Target.NewSubscriber(ctx, l.a.env.Config.Protocol, l)
+	if err != nil {
+		return err
+	}
+	l.sub = sub
+	return sub.Subscribe(l.service, via)
+}
+
+func (l *listener) renew(via target.Session) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.sub == nil {
+		return nil
+	}
+	return l.sub.Renew(l.service, via)
+}
+
+func (l *listener) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.sub != nil {
+		l.sub.Close()
+		l.sub = nil
+	}
+}
+
+// Told implements [target.Listener].
+func (l *listener) Told(s target.Seen) {
+	l.hosts.Store(int64(s.Hosts))
+	l.arrived(&l.revision, s.Revision, l.a.told)
+	if l.a.heard != nil {
+		l.a.heard(l, s)
+	}
+	select {
+	case l.a.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Acked implements [target.Listener].
+func (l *listener) Acked(s target.Seen) { l.arrived(&l.acked, s.Revision, l.a.acked) }
+
+// arrived times the revisions up to the one that came: what was merged into it is
+// known by it.
+func (l *listener) arrived(last *atomic.Int64, revision int64, times *load.Series) {
+	for {
+		before := last.Load()
+		if revision <= before {
+			return
+		}
+		if !last.CompareAndSwap(before, revision) {
+			continue
+		}
+		if l.a.changes == nil {
+			return
+		}
+		now := l.a.env.Rec.Now()
+		for r := max(before, revision-changesKept) + 1; r <= revision; r++ {
+			if sent := l.a.changes.sent[l.service.N][r%changesKept].Load(); sent != 0 {
+				times.Record(l.n, sent, now)
+			}
+		}
+		return
+	}
+}
+
+// patience is how long the last state may take to reach everybody.
+const patience = 10 * time.Second
+
+// wait waits until all listeners fulfil a condition, for as long as patience, and
+// returns how many do not.
+func (a *audience) wait(ctx context.Context, ok func(*listener) bool) (missing int) {
+	give := time.NewTimer(patience)
+	defer give.Stop()
+	first := 0
+	for {
+		for first < len(a.list) && ok(a.list[first]) {
+			first++
+		}
+		if first == len(a.list) {
+			break
+		}
+		select {
+		case <-a.wake:
+			continue
+		case <-ctx.Done():
+		case <-give.C:
+		}
+		break
+	}
+	for _, l := range a.list[first:] {
+		if !ok(l) {
+			missing++
+		}
+	}
+	return missing
+}
