@@ -49,6 +49,11 @@ const (
 	maxHeaders = 64 << 10
 	// handshakeTime is how long a client may take for its preface and settings.
 	handshakeTime = 10 * time.Second
+	// silence is when a connection is pinged, pingAnswer how long it then has: for
+	// those that are lost without a word. Registered clients are asked for a sign of
+	// life long before.
+	silence    = 2 * time.Minute
+	pingAnswer = 20 * time.Second
 	// minPing is how often a client may ping. The SDKs for Go and Python ping once
 	// a minute, also without a stream, which grpc-go's default takes for abuse.
 	minPing = 5 * time.Second

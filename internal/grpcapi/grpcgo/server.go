@@ -56,6 +56,7 @@ func New(cfg Config, handler transport.Handler, logger *slog.Logger) *Server {
 			grpc.StaticStreamWindowSize(window),
 			grpc.StaticConnWindowSize(window),
 			grpc.ConnectionTimeout(handshakeTime),
+			grpc.KeepaliveParams(keepalive.ServerParameters{Time: silence, Timeout: pingAnswer}),
 			grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPing, PermitWithoutStream: true}),
 			grpc.WaitForHandlers(true),
 		},
