@@ -99,6 +99,7 @@ func parts() []part {
 		{"scale", measureScale},
 		{"memory", measureMemory},
 		{"history", measureHistory},
+		{"durable", measureDurable},
 		{"start", measureStart},
 		{"push", measurePush},
 	}

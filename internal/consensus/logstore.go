@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -120,6 +121,10 @@ func (s *logStore) StoreLog(entry *raft.Log) error { return s.StoreLogs([]*raft.
 // StoreLogs implements [raft.LogStore]: it returns when the entries are on the
 // disk, all of them or none.
 func (s *logStore) StoreLogs(entries []*raft.Log) error {
+	// On one processor the first of many callers has the library write at once,
+	// and the others cannot run while it waits for the disk, so that each would
+	// have a write of his own. Those that can run queue up now, for the next write.
+	runtime.Gosched()
 	start := time.Now()
 	s.disk.begin()
 	if err := s.store(entries); err != nil {
