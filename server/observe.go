@@ -100,11 +100,11 @@ func (p *parts) exposeTLS() {
 	if p.tls == nil {
 		return
 	}
-	const name, help = "tls_handshakes_total", "Connections by how their TLS handshake ended; refused: there was none, on a port that speaks TLS only."
+	const name, help = "tls_handshakes_total", "Connections by how their TLS handshake ended; none: the client spoke clear text, which tls.mode may refuse."
 	outcome := func(v string) metrics.Label { return metrics.Label{Name: "outcome", Value: v} }
 	p.metrics.Counter(name, help, func() float64 { done, _, _ := p.tls.Counts(); return float64(done) }, outcome("done"))
 	p.metrics.Counter(name, help, func() float64 { _, failed, _ := p.tls.Counts(); return float64(failed) }, outcome("failed"))
-	p.metrics.Counter(name, help, func() float64 { _, _, refused := p.tls.Counts(); return float64(refused) }, outcome("refused"))
+	p.metrics.Counter(name, help, func() float64 { _, _, clearText := p.tls.Counts(); return float64(clearText) }, outcome("none"))
 	p.metrics.Gauge("tls_certificate_end_seconds", "When the certificate ends, since the epoch.",
 		func() float64 { return float64(p.certs.NotAfter().Unix()) })
 }

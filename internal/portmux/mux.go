@@ -212,10 +212,12 @@ func (m *Mux) protocol(ctx context.Context, nc net.Conn, first *sniffer) (inner 
 		}
 	}
 	name, err = first.protocol()
-	if err == nil && m.tls != nil && m.cfg.TLS.cfg.Only {
+	if err == nil && m.tls != nil {
 		m.cfg.TLS.counts.clear.Add(1)
-		refuse(first.Conn, name, first.read)
-		err = errClearText
+		if m.cfg.TLS.cfg.Only {
+			refuse(first.Conn, name, first.read)
+			err = errClearText
+		}
 	}
 	return nc, name, first.read, err
 }

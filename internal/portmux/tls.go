@@ -35,7 +35,7 @@ func NewTLS(cfg TLSConfig) *TLS {
 }
 
 // Counts returns how many handshakes succeeded and failed, and how many clients
-// were refused because they spoke clear text.
+// spoke clear text, refused or not.
 func (t *TLS) Counts() (done, failed, clearText uint64) {
 	return t.counts.done.Load(), t.counts.failed.Load(), t.counts.clear.Load()
 }
