@@ -157,12 +157,18 @@ func preparePython(version, program string) func(*testing.T, string) []string {
 	}
 }
 
-// prepareRust builds the driver without optimisation, which takes a minute or two.
-func prepareRust(t *testing.T, dir string) []string {
-	cmd := exec.CommandContext(t.Context(), "cargo", "build", "--quiet", "--locked", "--target-dir", dir)
+// prepareRust builds the driver without optimisation, which takes minutes the first
+// time; what was built is kept in the user's cache, as the other tools keep theirs.
+func prepareRust(t *testing.T, _ string) []string {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := filepath.Join(cache, "rollcall-compat", "rust")
+	cmd := exec.CommandContext(t.Context(), "cargo", "build", "--quiet", "--locked", "--target-dir", target)
 	cmd.Dir = source(t, "rust")
 	output(t, cmd)
-	return []string{filepath.Join(dir, "debug", "driver")}
+	return []string{filepath.Join(target, "debug", "driver")}
 }
 
 // prepareJava compiles the driver with the calls of one age of the client.
