@@ -163,6 +163,7 @@ func (c *conn) limit(st *stream) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.conclude(st, errDeadline)
+		c.over(st)
 	})
 }
 
@@ -173,6 +174,7 @@ func (c *conn) fail(st *stream, s transport.Status) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.conclude(st, s)
+	c.over(st)
 }
 
 // deliver gives a message of a stream of both directions to the handler.
@@ -262,10 +264,7 @@ func (c *conn) answerApart(st *stream) {
 	request := st.keep(st.request)
 	part := st.part
 	st.part, st.request = nil, nil
-	ctx, cancel := context.WithCancel(s.work)
-	if !st.deadline.IsZero() {
-		ctx, cancel = context.WithDeadline(s.work, st.deadline)
-	}
+	ctx, cancel := s.callContext(st.deadline)
 	c.mu.Lock()
 	c.apart++
 	st.cancel = cancel
@@ -276,6 +275,14 @@ func (c *conn) answerApart(st *stream) {
 		s.recycleBody(part)
 		<-s.blocked
 	})
+}
+
+// callContext returns the context of a call; a deadline that is zero is none.
+func (s *Server) callContext(deadline time.Time) (context.Context, context.CancelFunc) {
+	if deadline.IsZero() {
+		return context.WithCancel(s.work)
+	}
+	return context.WithDeadline(s.work, deadline)
 }
 
 // answerNow answers a call in its goroutine.

@@ -74,16 +74,20 @@ func (st *stream) keep(message []byte) []byte {
 
 // release gives the memory of the client's message back.
 func (st *stream) release() {
-	if st.part == nil {
-		return
-	}
 	if cap(st.part) > memoryKept {
 		st.conn.mu.Lock()
 		st.unreserve()
 		st.conn.mu.Unlock()
 	}
-	st.conn.server.recycleBody(st.part)
-	st.part = nil
+	st.drop()
+}
+
+// drop is release for a stream that is closed.
+func (st *stream) drop() {
+	if st.part != nil {
+		st.conn.server.recycleBody(st.part)
+		st.part, st.request = nil, nil
+	}
 }
 
 // reserve takes a part of the memory of large messages, in the place of the part

@@ -155,7 +155,7 @@ func (c *conn) onReset(f *http2.RSTStreamFrame) error {
 		c.mu.Lock()
 		c.close(st)
 		c.mu.Unlock()
-		st.release()
+		st.drop()
 	}
 	return nil
 }
@@ -184,7 +184,7 @@ func (c *conn) resetLocked(id uint32, code http2.ErrCode) {
 	if n, found := c.find(id); found {
 		st := c.streams[n]
 		c.close(st)
-		st.release()
+		st.drop()
 	}
 }
 

@@ -168,8 +168,8 @@ func (s *Server) shutDown() {
 	s.running.Wait()
 	force.Stop()
 	s.stop()
-	s.writers.stop()
 	s.helpers.Wait()
+	s.writers.stop() // last, since calls that end late have somebody told
 }
 
 // all returns the connections, in no order.
