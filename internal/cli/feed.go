@@ -181,6 +181,9 @@ func (e *entry) words() (kind string, service opsv1.Service, about, why string) 
 		about = hostPort(v.Instance.IP, v.Instance.Port)
 	}
 	why = v.Cause.Text
+	if v.Client != "" {
+		why += ", client " + v.Client
+	}
 	switch {
 	case v.Lost > 0:
 		about = strconv.FormatUint(v.Lost, 10) + " entries"

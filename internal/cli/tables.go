@@ -80,6 +80,9 @@ func owners(list []opsv1.Owner) string {
 		if o.Client != "" {
 			name += " " + o.Client
 		}
+		if o.Agent != "" {
+			name += " (" + o.Agent + ")"
+		}
 		names = append(names, name)
 	}
 	return strings.Join(names, ", ")

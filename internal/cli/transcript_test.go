@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollcall-registry/rollcall/api/grpcv2"
 	"github.com/rollcall-registry/rollcall/servertest"
 )
 
@@ -95,6 +96,7 @@ type theatre struct {
 	dir    string
 	stdin  []byte
 	stdout string // of the last command, as it was
+	grpc   *connection
 }
 
 // run runs one command and returns what it printed, calmed.
@@ -106,6 +108,9 @@ func (s *theatre) run(line string) string {
 	}
 	got := run(s.t, Process{Environ: []string{"ROLLCALL_SERVER=" + s.server.URL()}, Stdin: bytes.NewReader(s.stdin)}, args...)
 	s.stdout = got.stdout
+	if args[0] == "clients" {
+		got.stdout = regexp.MustCompile(`\b\d+(\.\d+)?(ns|µs|ms|s)\b`).ReplaceAllString(got.stdout, "SOON")
+	}
 	out := strings.ReplaceAll(s.calm(got.stdout), "\n\n", "\n.\n")
 	for line := range strings.Lines(s.calm(got.stderr)) {
 		out += "! " + line
@@ -125,11 +130,12 @@ func (s *theatre) calm(text string) string {
 		{`127\.0\.0\.1:\d{4,5}`, "127.0.0.1:PORT"},
 		{`\b\d+(\.\d+)?(µs|ms|s) after`, "SOON after"},
 		{`(ephemeral +)\d+(\.\d+)?m?s `, "${1}AGE "},
-		{`"(time|seq|revision|sinceBeat|expiresIn|since|took|acknowledged|index|bytes|next)": [\d.]+`, `"$1": N`},
+		{`"(time|seq|revision|sinceBeat|expiresIn|since|took|lag|waitingFor|lastSeen|sinceSeen|acknowledgedAt|acknowledged|index|bytes|next)": [\d.]+`, `"$1": N`},
 		{`\d+ bytes`, "N bytes"},
 		{`at byte \d+`, "at byte N"},
 		{`"id": "[0-9a-f]{32}"`, `"id": "ID"`},
 		{`server [0-9a-f]{32}`, "server ID"},
+		{`\b\d{13}_127\.0\.0\.1_\d+\b`, "CONNECTION"},
 		{`(\S)  +`, "$1  "},
 	} {
 		text = regexp.MustCompile(r.pattern).ReplaceAllString(text, r.with)
@@ -140,6 +146,11 @@ func (s *theatre) calm(text string) string {
 // happen does what is no command:
 //
 //	subscribe SERVICE  a client looks a service up, is pushed to and acknowledges
+//	connect AGENT      a gRPC client connects, registers 10.0.0.5:8080 in orders and
+//	                   subscribes to it, and acknowledges the push that greets it
+//	push N             it gets, and acknowledges, so many pushes more
+//	ignored push       it gets one and says nothing
+//	disconnect         it ends its connection, and the server has noticed
 //	acknowledged N     wait until the history has so many pushes
 //	removed SERVICE    wait until a service has no instances
 //	damage FILE        a byte in the middle of a file changes
@@ -148,10 +159,21 @@ func (s *theatre) calm(text string) string {
 //	another server     the commands that follow ask a fresh server
 func (s *theatre) happen(words []string) {
 	s.t.Helper()
-	file := strings.ReplaceAll(words[1], "$DIR", s.dir)
+	file := strings.ReplaceAll(words[len(words)-1], "$DIR", s.dir)
 	switch words[0] {
 	case "subscribe":
 		subscribe(s.t, s.server, words[1])
+	case "connect":
+		s.grpc = connect(s.t, s.server, words[1])
+	case "push":
+		for range int(words[1][0] - '0') {
+			s.grpc.acknowledge()
+		}
+	case "ignored":
+		s.grpc.stream.Expect(s.t, grpcv2.NotifySubscriber)
+	case "disconnect":
+		s.grpc.client.Close()
+		s.until("/rollcall/v1/clients?protocol=grpc", func(body string) bool { return strings.Contains(body, `"total":0`) })
 	case "acknowledged":
 		s.until("/rollcall/v1/pushes", func(body string) bool { return strings.Count(body, `"kind":"acknowledged"`) == int(words[1][0]-'0') })
 	case "removed":

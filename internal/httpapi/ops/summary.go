@@ -141,9 +141,14 @@ func (s *sentences) latest(before string, e *opsv1.Event) {
 
 // change tells of an event, which may be nil.
 func (s *sentences) change(what string, e *opsv1.Event) {
-	if e != nil {
-		s.add("%s %s at %s (%s).", what, happened(e.Kind), stamp(e.Time), e.Cause.Text)
+	if e == nil {
+		return
 	}
+	why := e.Cause.Text
+	if e.Client != "" {
+		why += ", client " + e.Client
+	}
+	s.add("%s %s at %s (%s).", what, happened(e.Kind), stamp(e.Time), why)
 }
 
 // happened says in the past tense what an event is.
