@@ -29,9 +29,7 @@ func open(t *testing.T, options ...servertest.Option) *site {
 func connect(t *testing.T, running *servertest.Server) *site {
 	t.Helper()
 	at := &site{running.URL() + "/nacos", grpctest.Dial(t, running.Addr()), &http.Client{Timeout: grpctest.Patience}}
-	stream := at.grpc.Open(t)
-	stream.Say(t, "ConnectionSetupRequest", `{"clientVersion":"Nacos-Java-Client:v2.5.1","tenant":"","labels":{"module":"naming"},"abilityTable":{}}`)
-	stream.Expect(t, "SetupAckRequest")
+	setUp(t, at.grpc)
 	return at
 }
 
