@@ -103,6 +103,9 @@ func (n agents) name(i *opsv1.InstanceState) {
 	}
 }
 
+// noApp is the application of connections that name none; see grpcapi.
+const noApp = "-"
+
 func wireClient(c *naming.Client, now int64) opsv1.Client {
 	out := opsv1.Client{
 		ID: c.ID, Protocol: string(c.Protocol), Address: c.Address,
@@ -120,7 +123,10 @@ func wireClient(c *naming.Client, now int64) opsv1.Client {
 		out.SinceSeen = new(max(now-c.Seen, 0))
 	}
 	if conn := c.Connection; conn != nil {
-		out.IP, out.App, out.Module, out.Namespace, out.Labels = conn.IP, conn.App, conn.Module, conn.Tenant, conn.Labels
+		out.IP, out.Module, out.Namespace, out.Labels = conn.IP, conn.Module, conn.Tenant, conn.Labels
+		if conn.App != noApp {
+			out.App = conn.App
+		}
 	}
 	for i, p := range c.Publications {
 		out.Instances[i] = opsv1.ClientInstance{
