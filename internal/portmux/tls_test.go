@@ -18,7 +18,7 @@ import (
 )
 
 // secured returns TLS for loopback, and the settings of clients that trust it.
-func secured(t *testing.T, change func(*TLSConfig)) (*TLS, *tls.Config) {
+func secured(t testing.TB, change func(*TLSConfig)) (*TLS, *tls.Config) {
 	t.Helper()
 	authority := certstest.NewAuthority(t)
 	cfg := TLSConfig{
