@@ -3,6 +3,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,9 @@ type Runner struct {
 	Seed   uint64
 	// Interval is the time between two samples.
 	Interval time.Duration
+	// Patience is how long a change may take to reach all subscribers; 10 s if it is
+	// 0.
+	Patience time.Duration
 	// Progress, if set, is told what happens. It may be called by any goroutine, one
 	// at a time.
 	Progress func(Progress)
@@ -92,7 +96,7 @@ func (r *Runner) once(ctx context.Context, g *gathered, round int, at Progress) 
 	units := rec.Series("units")
 	late := load.NewRecorder().Series("late")
 	env := &workload.Env{
-		Target: g.target, Config: *g.config, Rec: rec, Seed: r.Seed + uint64(round),
+		Target: g.target, Config: *g.config, Rec: rec, Seed: r.Seed + uint64(round), Patience: cmp.Or(r.Patience, patience),
 		Prefix:   fmt.Sprintf("bench-%s-%d-", time.Now().UTC().Format("150405"), at.Step),
 		Resident: func() int64 { u, _ := process.Read(g.target.PID); return u.Resident },
 	}
@@ -106,7 +110,7 @@ func (r *Runner) once(ctx context.Context, g *gathered, round int, at Progress) 
 	}
 	tell("run", g.config.Warmup+g.config.Duration)
 	l := &load.Loop{
-		Workers: max(g.config.Connections, 1), Rate: g.config.Rate, Count: g.config.Count,
+		Workers: kind.WorkersOf(g.config), Rate: g.config.Rate, Count: g.config.Count,
 		Warmup: g.config.Warmup, Duration: g.config.Duration, Interval: r.Interval,
 	}
 	meter := newMeter(g.target.PID)
@@ -140,5 +144,8 @@ func (r *Runner) once(ctx context.Context, g *gathered, round int, at Progress) 
 	g.add(&roundResult{round: round, out: out, rec: rec, late: late, used: used, before: before, checked: checked, figures: figures})
 	return nil
 }
+
+// patience is how long a change may take to reach all subscribers.
+const patience = 10 * time.Second
 
 var errNothing = errors.New("nothing was done")

@@ -18,11 +18,17 @@ type Change struct {
 	Count       int
 	Duration    time.Duration
 	Warmup      *time.Duration
-	Command     string
+	// Command restarts the server. A plan without a workload that uses it gets one.
+	Command string
 }
 
 // Apply changes the plan.
 func (p *Plan) Apply(c *Change) error {
+	if c.Command != "" && !slices.ContainsFunc(p.Work, restarts) {
+		for _, protocol := range []target.Protocol{target.HTTP, target.GRPC} {
+			p.Work = append(p.Work, workload.Config{Workload: "restart", Protocol: protocol})
+		}
+	}
 	for _, name := range c.Only {
 		if !slices.ContainsFunc(p.Work, func(w workload.Config) bool { return w.Workload == name }) {
 			return fmt.Errorf("only: %s has no workload %q", p.Name, name)
@@ -48,6 +54,12 @@ func (p *Plan) Apply(c *Change) error {
 	return nil
 }
 
+// restarts reports whether a workload takes the command that restarts the server.
+func restarts(w workload.Config) bool {
+	k, err := workload.KindOf(w.Workload)
+	return err == nil && k.Restarts
+}
+
 // change changes one workload, where it has what is changed.
 func (c *Change) change(w *workload.Config) error {
 	k, err := workload.KindOf(w.Workload)
@@ -66,7 +78,7 @@ func (c *Change) change(w *workload.Config) error {
 	if c.Duration != 0 {
 		w.Duration = c.Duration
 	}
-	if c.Command != "" && k.Defaults.Command != "" {
+	if c.Command != "" && k.Restarts {
 		w.Command = c.Command
 	}
 	warmup := w.Warmup

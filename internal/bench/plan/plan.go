@@ -4,6 +4,7 @@ package plan
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -42,7 +43,9 @@ type file struct {
 	Workloads []entry `yaml:"workloads"`
 }
 
-// common is what all workloads of a file have unless they say otherwise.
+// common is what the workloads of a file have unless they say otherwise. All but the
+// protocol is for those that have a warmup: their units are calls, and may be as many
+// as one likes. What the others do takes its time.
 type common struct {
 	Protocols   protocols      `yaml:"protocol"`
 	Connections int            `yaml:"connections"`
@@ -62,6 +65,7 @@ type entry struct {
 	Count       int            `yaml:"count"`
 	Warmup      *time.Duration `yaml:"warmup"`
 	Duration    time.Duration  `yaml:"duration"`
+	Drain       time.Duration  `yaml:"drain"`
 	Mix         map[string]int `yaml:"mix"`
 	Command     string         `yaml:"command"`
 }
@@ -136,17 +140,12 @@ func (e *entry) configs(d *common) ([]workload.Config, error) {
 		c := workload.Config{
 			Workload: e.Workload, Protocol: protocol, Services: e.Services, Instances: e.Instances,
 			Subscribers: e.Subscribers, Connections: e.Connections, Rate: e.Rate, Count: e.Count,
-			Duration: e.Duration, Mix: e.Mix, Command: e.Command,
-		}
-		if k, err := workload.KindOf(e.Workload); err == nil && c.Connections == 0 && k.Defaults.Connections > 0 {
-			c.Connections = d.Connections
-		}
-		if c.Duration == 0 {
-			c.Duration = d.Duration
+			Duration: e.Duration, Drain: e.Drain, Mix: e.Mix, Command: e.Command,
 		}
 		warmup := e.Warmup
-		if warmup == nil {
-			warmup = d.Warmup
+		if k, err := workload.KindOf(e.Workload); err == nil && k.Defaults.Warmup > 0 {
+			c.Connections, c.Duration = cmp.Or(c.Connections, d.Connections), cmp.Or(c.Duration, d.Duration)
+			warmup = cmp.Or(warmup, d.Warmup)
 		}
 		if err := c.Complete(warmup); err != nil {
 			return nil, err

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/rollcall-registry/rollcall/api/grpcv2"
 	"github.com/rollcall-registry/rollcall/internal/bench/fleet"
@@ -59,9 +60,9 @@ func (t *Target) dialGRPC(ctx context.Context, hear hearing) (*grpcSession, erro
 // asks for an answer: the connection is known when a call finds it so.
 const setup = `{"clientVersion":"Nacos-Java-Client:v2.5.1","tenant":"","labels":{"source":"sdk","module":"naming","AppName":"unknown"}}`
 
-// setupTries bounds the calls until the server knows the connection: the setup comes
-// on the stream, and calls may overtake it.
-const setupTries = 100
+// setupPause lies between two calls that ask whether the server knows the connection:
+// the setup comes on the stream, and calls may overtake it.
+const setupPause = time.Millisecond
 
 func (s *grpcSession) connect() error {
 	conn, err := s.t.dialer.Dial(s.ctx, rpc.Handler{Message: s.heard, Closed: s.hear.ended})
@@ -84,16 +85,12 @@ func (s *grpcSession) introduce() error {
 	if err := s.conn.Send(s.message); err != nil {
 		return err
 	}
-	var err error
-	for range setupTries {
-		if _, err = s.call(&s.heads.health, []byte("{}")); err == nil {
-			return nil
-		}
-		if s.ctx.Err() != nil || s.conn == nil {
-			break
+	for end := time.Now().Add(s.t.Timeout); ; time.Sleep(setupPause) {
+		_, err := s.call(&s.heads.health, []byte("{}"))
+		if err == nil || s.ctx.Err() != nil || s.conn == nil || time.Now().After(end) {
+			return err
 		}
 	}
-	return err
 }
 
 func (s *grpcSession) Close() {

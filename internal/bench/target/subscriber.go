@@ -34,6 +34,9 @@ type Subscriber interface {
 	// Renew says that the subscriber of a service is still there: over HTTP it
 	// subscribes again.
 	Renew(s fleet.Service, via Session) error
+	// Session is the subscriber's own connection over gRPC, by which it can register
+	// as well; nil over HTTP.
+	Session() Session
 	// Ended is closed when the connection has ended; it is nil over HTTP.
 	Ended() <-chan struct{}
 	// Close ends the connection or closes the socket. It does not unsubscribe.
@@ -103,6 +106,8 @@ func (g *grpcSubscriber) Subscribe(s fleet.Service, _ Session) error {
 }
 
 func (g *grpcSubscriber) Renew(fleet.Service, Session) error { return g.session.Beat(fleet.Instance{}) }
+
+func (g *grpcSubscriber) Session() Session { return g.session }
 
 func (g *grpcSubscriber) Ended() <-chan struct{} { return g.ended }
 

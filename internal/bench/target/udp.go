@@ -59,6 +59,8 @@ func (u *udpSubscriber) Renew(service fleet.Service, via Session) error {
 	return u.Subscribe(service, via)
 }
 
+func (u *udpSubscriber) Session() Session { return nil }
+
 func (u *udpSubscriber) Ended() <-chan struct{} { return nil }
 
 func (u *udpSubscriber) Close() {

@@ -21,6 +21,7 @@ type audience struct {
 	// heard, if set, is called with all that any of them is told. It must not block.
 	heard func(*listener, target.Seen)
 
+	groups      int
 	told, acked *load.Series
 	list        []*listener
 	via         []target.Session // for look-ups over HTTP
@@ -58,7 +59,7 @@ type listener struct {
 	service fleet.Service
 
 	revision, acked atomic.Int64 // the greatest that it was told, and has acknowledged
-	hosts           atomic.Int64 // of the latest list
+	hosts, enabled  atomic.Int64 // of the latest list
 
 	mu  sync.Mutex // of what follows
 	sub target.Subscriber
@@ -73,26 +74,33 @@ func renewEvery(p target.Protocol) time.Duration {
 	return 10 * time.Second
 }
 
-// gather subscribes n listeners to the services of a fleet.
-func (e *Env) gather(ctx context.Context, f *fleet.Fleet, n int, changes *changes, heard func(*listener, target.Seen)) (*audience, error) {
-	a := &audience{env: e, fleet: f, changes: changes, heard: heard, wake: make(chan struct{}, 1)}
-	if changes != nil {
-		a.told = e.Rec.Series("change to receipt")
-		a.acked = e.Rec.Series("change to acknowledgement")
-	}
-	if e.Config.Protocol == target.HTTP {
-		var err error
-		if a.via, err = e.dialAll(ctx, min(holders, n)); err != nil {
-			return nil, err
-		}
-	}
+// newAudience returns n listeners of the services of a fleet, in groups, none of them
+// connected. The listeners of a group are for one goroutine at a time.
+func (e *Env) newAudience(f *fleet.Fleet, n, groups int) *audience {
+	a := &audience{env: e, fleet: f, groups: min(groups, n), wake: make(chan struct{}, 1)}
 	a.list = make([]*listener, n)
 	for i := range a.list {
 		a.list[i] = &listener{a: a, n: i, service: f.Service(i)}
 	}
-	groups := a.groups()
-	err := parallel(ctx, groups, func(_ context.Context, g int) error {
-		for i := g; i < n; i += groups {
+	return a
+}
+
+// time has the changes of the services timed until the listeners know of them.
+func (a *audience) time(c *changes) {
+	a.changes = c
+	a.told = a.env.Rec.Series("change to receipt")
+	a.acked = a.env.Rec.Series("change to acknowledgement")
+}
+
+// gather connects and subscribes all listeners. They end with ctx.
+func (a *audience) gather(ctx context.Context) (err error) {
+	if a.env.Config.Protocol == target.HTTP {
+		if a.via, err = a.env.dialAll(ctx, a.groups); err != nil {
+			return err
+		}
+	}
+	err = parallel(ctx, a.groups, func(_ context.Context, g int) error {
+		for i := g; i < len(a.list); i += a.groups {
 			if err := a.list[i].subscribe(ctx, a.session(g)); err != nil {
 				return err
 			}
@@ -100,25 +108,20 @@ func (e *Env) gather(ctx context.Context, f *fleet.Fleet, n int, changes *change
 		return nil
 	})
 	if err != nil {
-		a.close()
-		return nil, fmt.Errorf("subscribe: %w", err)
+		return fmt.Errorf("subscribe: %w", err)
 	}
+	return nil
+}
+
+// keep has all listeners stay subscribed until the audience is closed.
+func (a *audience) keep(ctx context.Context) {
 	ctx, a.stop = context.WithCancel(ctx)
-	for g := range groups {
-		a.renewers.Go(func() { a.renew(ctx, g, groups) })
+	for g := range a.groups {
+		a.renewers.Go(func() { a.renew(ctx, g) })
 	}
-	return a, nil
 }
 
-// groups is by how many goroutines subscriptions are renewed: over HTTP by one for
-// each session.
-func (a *audience) groups() int {
-	if len(a.via) > 0 {
-		return len(a.via)
-	}
-	return min(holders, len(a.list))
-}
-
+// session is that of a group over HTTP.
 func (a *audience) session(group int) target.Session {
 	if len(a.via) == 0 {
 		return nil
@@ -126,19 +129,25 @@ func (a *audience) session(group int) target.Session {
 	return a.via[group]
 }
 
+// size is how many listeners a group has.
+func (a *audience) size(group int) int { return (len(a.list) - group + a.groups - 1) / a.groups }
+
+// renewOne renews the subscription of the n-th listener of a group.
+func (a *audience) renewOne(group, n int) error {
+	return a.list[group+n%a.size(group)*a.groups].renew(a.session(group))
+}
+
 // renew renews the subscriptions of a group, evenly over the time, until ctx ends.
-func (a *audience) renew(ctx context.Context, group, groups int) {
-	mine := (len(a.list) - group + groups - 1) / groups
-	tick := time.NewTicker(renewEvery(a.env.Config.Protocol) / time.Duration(max(mine, 1)))
+func (a *audience) renew(ctx context.Context, group int) {
+	tick := time.NewTicker(renewEvery(a.env.Config.Protocol) / time.Duration(a.size(group)))
 	defer tick.Stop()
-	for n := 0; ; n = (n + 1) % max(mine, 1) {
+	for n := 0; ; n++ {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			return
 		}
-		// Who is not there any more is found by the verification.
-		_ = a.list[group+n*groups].renew(a.session(group))
+		_ = a.renewOne(group, n) // who is not there any more is found by the verification
 	}
 }
 
@@ -190,6 +199,7 @@ func (l *listener) close() {
 // Told implements [target.Listener].
 func (l *listener) Told(s target.Seen) {
 	l.hosts.Store(int64(s.Hosts))
+	l.enabled.Store(int64(s.Enabled))
 	l.arrived(&l.revision, s.Revision, l.a.told)
 	if l.a.heard != nil {
 		l.a.heard(l, s)
@@ -227,13 +237,10 @@ func (l *listener) arrived(last *atomic.Int64, revision int64, times *load.Serie
 	}
 }
 
-// patience is how long the last state may take to reach everybody.
-const patience = 10 * time.Second
-
-// wait waits until all listeners fulfil a condition, for as long as patience, and
+// wait waits until all listeners fulfil a condition, for as long as the patience of the run, and
 // returns how many do not.
 func (a *audience) wait(ctx context.Context, ok func(*listener) bool) (missing int) {
-	give := time.NewTimer(patience)
+	give := time.NewTimer(a.env.Patience)
 	defer give.Stop()
 	first := 0
 	for {

@@ -30,7 +30,10 @@ type Config struct {
 	Duration time.Duration `yaml:"duration" json:"duration_ns"`
 	// Mix are the shares of calls of a mixed workload.
 	Mix map[string]int `yaml:"mix" json:"mix,omitempty"`
-	// Command restarts the server.
+	// Drain is how long an instance is out of the lists before it stops.
+	Drain time.Duration `yaml:"drain" json:"drain_ns,omitempty"`
+	// Command restarts the server: it is run by the shell, and returns when the
+	// server has been stopped and started.
 	Command string `yaml:"command" json:"command,omitempty"`
 }
 
@@ -54,13 +57,14 @@ func (c *Config) Complete(warmup *time.Duration) error {
 	if c.Protocol == "" {
 		c.Protocol = target.HTTP
 	}
-	fill(&c.Services, d.Services)
-	fill(&c.Instances, d.Instances)
-	fill(&c.Subscribers, d.Subscribers)
-	fill(&c.Connections, d.Connections)
-	fill(&c.Rate, d.Rate)
-	fill(&c.Count, d.Count)
-	fill(&c.Duration, d.Duration)
+	orElse(&c.Services, d.Services)
+	orElse(&c.Instances, d.Instances)
+	orElse(&c.Subscribers, d.Subscribers)
+	orElse(&c.Connections, d.Connections)
+	orElse(&c.Rate, d.Rate)
+	orElse(&c.Count, d.Count)
+	orElse(&c.Duration, d.Duration)
+	orElse(&c.Drain, d.Drain)
 	c.Warmup = d.Warmup
 	if warmup != nil {
 		c.Warmup = *warmup
@@ -68,7 +72,7 @@ func (c *Config) Complete(warmup *time.Duration) error {
 	if c.Mix == nil {
 		c.Mix = d.Mix
 	}
-	err = errors.Join(c.uses(d), c.bounds())
+	err = errors.Join(c.uses(&k), c.bounds())
 	if err == nil && k.Check != nil {
 		err = k.Check(c)
 	}
@@ -78,7 +82,7 @@ func (c *Config) Complete(warmup *time.Duration) error {
 	return nil
 }
 
-func fill[T comparable](have *T, otherwise T) {
+func orElse[T comparable](have *T, otherwise T) {
 	var zero T
 	if *have == zero {
 		*have = otherwise
@@ -86,8 +90,9 @@ func fill[T comparable](have *T, otherwise T) {
 }
 
 // uses refuses what the kind would ignore.
-func (c *Config) uses(d *Config) error {
+func (c *Config) uses(k *Kind) error {
 	var errs []error
+	d := &k.Defaults
 	for _, n := range []struct {
 		key         string
 		have, usual int
@@ -97,10 +102,14 @@ func (c *Config) uses(d *Config) error {
 		{"subscribers", c.Subscribers, d.Subscribers},
 		{"connections", c.Connections, d.Connections},
 		{"mix", len(c.Mix), len(d.Mix)},
+		{"drain", int(c.Drain), int(d.Drain)},
 	} {
 		if n.have != 0 && n.usual == 0 {
 			errs = append(errs, fmt.Errorf("%s: this workload has none", n.key))
 		}
+	}
+	if c.Command != "" && !k.Restarts {
+		errs = append(errs, errors.New("command: this workload has none"))
 	}
 	return errors.Join(errs...)
 }

@@ -66,9 +66,17 @@ func (x *fixture) keep(ctx context.Context, i int, s target.Session) {
 	if x.protocol == target.GRPC {
 		mine = mine[:1] // one for the connection
 	}
-	// Beats go out in small groups, evenly over the interval.
+	beatEach(ctx, s, mine, func(i fleet.Instance) {
+		_ = s.Register(i) // the verification finds what is missing
+	})
+}
+
+// beatEach beats for each instance once in a beat interval until ctx ends, in small
+// groups, evenly over the time. The server does not know the instance that unknown is
+// called with.
+func beatEach(ctx context.Context, s target.Session, list []fleet.Instance, unknown func(fleet.Instance)) {
 	const group = 8
-	tick := time.NewTicker(max(beatInterval*group/time.Duration(max(len(mine), group)), time.Millisecond))
+	tick := time.NewTicker(max(beatInterval*group/time.Duration(max(len(list), group)), time.Millisecond))
 	defer tick.Stop()
 	for n := 0; ; n += group {
 		select {
@@ -76,12 +84,47 @@ func (x *fixture) keep(ctx context.Context, i int, s target.Session) {
 		case <-ctx.Done():
 			return
 		}
-		for k := n; k < n+group && k < n+len(mine); k++ {
-			if i := mine[k%len(mine)]; errors.Is(s.Beat(i), target.ErrUnknown) {
-				_ = s.Register(i) // the verification finds what is missing
+		for k := n; k < n+min(group, len(list)); k++ {
+			if i := list[k%len(list)]; errors.Is(s.Beat(i), target.ErrUnknown) {
+				unknown(i)
 			}
 		}
 	}
+}
+
+// keeper beats for instances that come and go by other sessions, over HTTP; over gRPC
+// their connections do.
+type keeper struct {
+	stop    context.CancelFunc
+	session target.Session
+	beats   sync.WaitGroup
+}
+
+// keepAlive beats for instances until the keeper is closed. Those that the server
+// does not know are left alone.
+func (e *Env) keepAlive(ctx context.Context, list []fleet.Instance) (*keeper, error) {
+	if e.Config.Protocol == target.GRPC {
+		return nil, nil
+	}
+	k := &keeper{}
+	ctx, k.stop = context.WithCancel(ctx)
+	var err error
+	if k.session, err = e.Target.Dial(ctx, e.Config.Protocol); err != nil {
+		k.stop()
+		return nil, err
+	}
+	k.beats.Go(func() { beatEach(ctx, k.session, list, func(fleet.Instance) {}) })
+	return k, nil
+}
+
+// close is for a nil keeper as well.
+func (k *keeper) close() {
+	if k == nil {
+		return
+	}
+	k.stop()
+	k.beats.Wait()
+	k.session.Close()
 }
 
 // close ends the keepers, and deregisters everything if ctx has not ended.

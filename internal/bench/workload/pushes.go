@@ -45,6 +45,7 @@ type publish struct {
 	wait bool // a unit ends when all were told, otherwise when it was answered
 
 	fixture    *fixture
+	keeper     *keeper
 	publishers []target.Session
 	changes    *changes
 	audience   *audience
@@ -63,10 +64,19 @@ func (p *publish) Prepare(ctx context.Context) (err error) {
 	if p.fixture, err = p.hold(ctx, f); err != nil {
 		return err
 	}
-	p.audience, err = p.gather(ctx, f, c.Subscribers, p.changes, nil)
-	if err != nil {
+	var changing []fleet.Instance
+	for n := range c.Services {
+		changing = append(changing, p.changing(n, 0))
+	}
+	if p.keeper, err = p.keepAlive(ctx, changing); err != nil {
 		return err
 	}
+	p.audience = p.newAudience(f, c.Subscribers, holders)
+	p.audience.time(p.changes)
+	if err := p.audience.gather(ctx); err != nil {
+		return err
+	}
+	p.audience.keep(ctx)
 	// All are told something before the clock starts: what welcomes subscribers is
 	// no push of a change.
 	for n := range c.Services {
@@ -75,7 +85,7 @@ func (p *publish) Prepare(ctx context.Context) (err error) {
 		}
 	}
 	if missing := p.missing(ctx); missing > 0 {
-		return fmt.Errorf("%d of %d subscribers were not told of the first change within %v", missing, c.Subscribers, patience)
+		return fmt.Errorf("%d of %d subscribers were not told of the first change within %v", missing, c.Subscribers, p.Patience)
 	}
 	return nil
 }
@@ -102,7 +112,7 @@ func (p *publish) Step(ctx context.Context, worker, n int) error {
 		return err
 	}
 	if missing := p.missing(ctx); missing > 0 {
-		return fmt.Errorf("%d of %d subscribers were not told within %v", missing, c.Subscribers, patience)
+		return fmt.Errorf("%d of %d subscribers were not told within %v", missing, c.Subscribers, p.Patience)
 	}
 	return nil
 }
@@ -139,6 +149,7 @@ func (p *publish) Figures() []Figure {
 
 func (p *publish) Close(ctx context.Context) {
 	p.audience.close()
+	p.keeper.close()
 	if p.Config.Protocol == target.HTTP && ctx.Err() == nil && p.fixture != nil && len(p.publishers) > 0 {
 		for n := range p.Config.Services {
 			_ = p.publishers[n%len(p.publishers)].Deregister(p.changing(n, 0)) // what is left goes by itself
@@ -230,7 +241,7 @@ func (s *subscribe) Verify(ctx context.Context) (Checked, error) {
 		}
 		defer func() { _ = session.Deregister(i) }() // what is left goes by itself
 	}
-	give := time.NewTimer(patience)
+	give := time.NewTimer(s.Patience)
 	defer give.Stop()
 	for w, h := range s.heard {
 		for n := range services {
@@ -241,7 +252,7 @@ func (s *subscribe) Verify(ctx context.Context) (Checked, error) {
 				select {
 				case <-s.more:
 				case <-give.C:
-					return checked, fmt.Errorf("a client that subscribed to service %d was not told of its change within %v", n, patience)
+					return checked, fmt.Errorf("a client that subscribed to service %d was not told of its change within %v", n, s.Patience)
 				case <-ctx.Done():
 					return checked, context.Cause(ctx)
 				}

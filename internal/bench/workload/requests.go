@@ -22,6 +22,8 @@ func requestKinds() []Kind {
 	limited.Count = 200_000
 	prepared := with(0, 10)
 	prepared.Count, prepared.Warmup = 30_000, 0 // so few that they are registered before the first one goes for want of beats
+	mixture := with(100, 10)
+	mixture.Mix = map[string]int{mixQuery: 60, mixBeat: 30, mixChange: 10}
 	return []Kind{
 		{
 			Name: "register", Summary: "register new instances",
@@ -38,6 +40,10 @@ func requestKinds() []Kind {
 		{
 			Name: "query", Summary: "look a service up",
 			Defaults: with(100, 10), New: func(e *Env) Workload { return &query{Env: e} },
+		},
+		{
+			Name: "mixed", Summary: "look-ups, beats and changes in random order",
+			Defaults: mixture, Check: checkMix, New: func(e *Env) Workload { return &mixed{Env: e} },
 		},
 	}
 }
@@ -192,16 +198,16 @@ type beat struct {
 }
 
 // shortTimeout is after how long without a beat the instances are unhealthy, and
-// beatEach how often each must get one at least.
+// beatAtLeast how often each must get one at least.
 const (
 	shortTimeout = 5 * time.Second
-	beatEach     = 2 * time.Second
+	beatAtLeast  = 2 * time.Second
 )
 
 func checkBeat(c *Config) error {
-	least := float64(c.Services*c.Instances) / beatEach.Seconds()
+	least := float64(c.Services*c.Instances) / beatAtLeast.Seconds()
 	if c.Protocol == target.HTTP && c.Rate > 0 && c.Rate < least {
-		return fmt.Errorf("rate: at least %.0f a second, so that each of %d instances beats every %v", least, c.Services*c.Instances, beatEach)
+		return fmt.Errorf("rate: at least %.0f a second, so that each of %d instances beats every %v", least, c.Services*c.Instances, beatAtLeast)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -60,6 +61,8 @@ type Env struct {
 	Prefix string
 	Seed   uint64
 	Rec    *load.Recorder
+	// Patience is how long a change may take to reach all subscribers.
+	Patience time.Duration
 	// Resident returns the resident memory of the server in bytes, 0 when its
 	// process is not known.
 	Resident func() int64
@@ -124,11 +127,23 @@ type Kind struct {
 	// Check completes what depends on the rest, and returns why a configuration is
 	// none for this kind; it may be nil.
 	Check func(*Config) error
+	// Workers is how many do the units, if it is not one for each connection.
+	Workers func(*Config) int
+	// Restarts: it takes the command that restarts the server.
+	Restarts bool
 }
 
 // Kinds are all kinds, in the order in which they are documented.
 func Kinds() []Kind {
-	return slices.Concat(requestKinds(), pushKinds())
+	return slices.Concat(requestKinds(), pushKinds(), holdingKinds(), upheavalKinds())
+}
+
+// WorkersOf is how many workers do the units of a complete configuration.
+func (k *Kind) WorkersOf(c *Config) int {
+	if k.Workers != nil {
+		return k.Workers(c)
+	}
+	return max(c.Connections, 1)
 }
 
 // KindOf returns the kind with a name.
