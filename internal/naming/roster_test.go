@@ -56,16 +56,16 @@ func fleet(t *testing.T) (*rig, *Roster) {
 	r.advance(2 * time.Second)
 	r.register(from(in(registration(key("10.0.0.1", 80, "c1")), stock), "Nacos-Java-Client:v1.4.2", ""))
 	r.register(from(registration(key("10.0.0.2", 80, "DEFAULT")), "curl/8.5", ""))
-	subscribe := func(s registry.Subscriber) {
-		r.must(r.Subscribe(t.Context(), testCause, &s))
+	subscribe := func(s *registry.Subscriber) {
+		r.must(r.Subscribe(t.Context(), testCause, s))
 	}
 	udp := registry.SubscriberKey{Addr: netip.MustParseAddrPort("10.0.0.4:5000"), Agent: "Nacos-Java-Client:v1.4.6"}
-	subscribe(registry.Subscriber{SubscriberKey: udp, Service: orders, Protocol: registry.ProtocolUDP})
+	subscribe(&registry.Subscriber{SubscriberKey: udp, Service: orders, Protocol: registry.ProtocolUDP})
 	r.advance(time.Second)
-	subscribe(registry.Subscriber{SubscriberKey: udp, Service: stock, Protocol: registry.ProtocolUDP, Refused: "not its own"})
+	subscribe(&registry.Subscriber{SubscriberKey: udp, Service: stock, Protocol: registry.ProtocolUDP, Refused: "not its own"})
 	peer := netip.MustParseAddrPort("10.0.0.5:51234")
 	grpc := registry.SubscriberKey{Client: javaConnection, Addr: peer, Agent: "Nacos-Java-Client:v2.5.1"}
-	subscribe(registry.Subscriber{SubscriberKey: grpc, Service: orders, Protocol: registry.ProtocolGRPC})
+	subscribe(&registry.Subscriber{SubscriberKey: grpc, Service: orders, Protocol: registry.ProtocolGRPC})
 
 	conns := connected{
 		{ID: javaConnection, Peer: peer, Version: "Nacos-Java-Client:v2.5.1", Tenant: "dev", Since: 1, LastActive: 2},

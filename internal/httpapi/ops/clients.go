@@ -22,7 +22,7 @@ func (a *API) clients(x *httpapi.Exchange) {
 	f, err := clientFilter(p)
 	var offset, limit int
 	if err == nil {
-		offset, limit, err = window(p, pageLimit, maxPage)
+		offset, limit, err = window(p)
 	}
 	if err != nil {
 		refuse(x, 400, err.Error())
@@ -62,7 +62,7 @@ func clientFilter(p *httpapi.Params) (naming.ClientFilter, error) {
 // client answers GET /rollcall/v1/clients/{id}: one client with a page of its
 // instances and one of its subscriptions; offset, limit.
 func (a *API) client(x *httpapi.Exchange) {
-	offset, limit, err := window(x.Params(), pageLimit, maxPage)
+	offset, limit, err := window(x.Params())
 	if err != nil {
 		refuse(x, 400, err.Error())
 		return

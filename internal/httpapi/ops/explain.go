@@ -67,7 +67,7 @@ func readQuestion(p *httpapi.Params) (question, error) {
 	if q.one.Port, err = port(p); err != nil {
 		return q, err
 	}
-	_, q.limit, err = window(p, pageLimit, maxPage)
+	_, q.limit, err = window(p)
 	return q, err
 }
 

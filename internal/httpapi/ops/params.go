@@ -53,14 +53,14 @@ func number(p *httpapi.Params, name string, most int64) (int64, error) {
 	return n, nil
 }
 
-// window reads offset and limit, the latter def when it is absent.
-func window(p *httpapi.Params, def, most int64) (offset, limit int, err error) {
+// window reads offset and limit: which page of a list is asked for.
+func window(p *httpapi.Params) (offset, limit int, err error) {
 	from, err := number(p, "offset", 1<<31-1)
 	if err != nil {
 		return 0, 0, err
 	}
-	n, err := number(p, "limit", most)
-	return int(from), int(cmp.Or(n, def)), err
+	n, err := number(p, "limit", maxPage)
+	return int(from), int(cmp.Or(n, pageLimit)), err
 }
 
 // port reads a port; absent is 0.

@@ -6,7 +6,7 @@ import (
 	"github.com/rollcall-registry/rollcall/internal/registry"
 )
 
-// The sizes of a page of services or instances.
+// The sizes of a page of a list.
 const (
 	pageLimit = 1000
 	maxPage   = 10_000
@@ -16,7 +16,7 @@ const (
 // offset, limit.
 func (a *API) services(x *httpapi.Exchange) {
 	p := x.Params()
-	offset, limit, err := window(p, pageLimit, maxPage)
+	offset, limit, err := window(p)
 	if err != nil {
 		refuse(x, 400, err.Error())
 		return
@@ -57,7 +57,7 @@ func (a *API) instances(x *httpapi.Exchange) {
 		refuse(x, 400, "service: say of which service")
 		return
 	}
-	offset, limit, err := window(p, pageLimit, maxPage)
+	offset, limit, err := window(p)
 	if err != nil {
 		refuse(x, 400, err.Error())
 		return
