@@ -115,6 +115,7 @@ func drivers() []*driver {
 		{
 			name: "rust-0.8", tools: []string{"cargo"}, prepare: prepareRust, keepsLast: true,
 			groups: true, namespaces: true, updates: true, pushed: true, grpc: true, batches: true, persists: true, configures: true,
+			redo: 30 * time.Second,
 		},
 	}
 }

@@ -54,9 +54,11 @@ func (st *stage) there() bool {
 // connected who should not be; then all works as if nothing had been.
 func (st *stage) settled(t *testing.T, within time.Duration) {
 	t.Helper()
-	eventually(t, within, "the provider's instance on a live connection, and three connections", func() bool {
-		return st.there() && len(st.connections()) == 3
-	})
+	alone := func() bool { return st.there() && len(st.connections()) == 3 }
+	if !holds(within, alone) {
+		t.Fatalf("after %s there are the connections %v, want three; history:\n%s",
+			within, st.connections(), tell(st.history(st.place, st.inst.addr())))
+	}
 	checkStored(t, st.server, st.place, st.inst)
 	start := time.Now()
 	other := lasting(9002)
@@ -138,8 +140,8 @@ func halfOpen(t *testing.T, b *bench) {
 		return len(now) == len(old) && len(stale) == 1 && st.there() // the observer's
 	})
 	t.Logf("on new connections alone after %s", time.Since(start).Round(time.Millisecond))
-	st.absences(t, start)
 	st.settled(t, b.driver.returns())
+	st.absences(t, start)
 	throughout(t, evictedWithin, "it stays", st.there)
 }
 
