@@ -314,3 +314,29 @@ func bytesPerInstance(instances int, shared bool, kind OwnerKind) float64 {
 	runtime.KeepAlive(s)
 	return (full - empty) / float64(instances)
 }
+
+// BenchmarkCommand encodes and decodes the registration of a persistent instance,
+// as it goes through the durable log.
+func BenchmarkCommand(b *testing.B) {
+	c := durableCommands()[0]
+	data, err := EncodeCommand(c)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("encode", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := EncodeCommand(c); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("decode", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := DecodeCommand(data); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

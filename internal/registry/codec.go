@@ -1,7 +1,9 @@
 package registry
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 )
 
@@ -67,10 +69,18 @@ func durableName(c Command) string {
 	return ""
 }
 
+// envelope is the durable form. Its name comes first, so that it can be told
+// without reading the body.
 type envelope struct {
-	Name string          `json:"op"`
-	Body json.RawMessage `json:"body"`
+	Name string  `json:"op"`
+	Body Command `json:"body"`
 }
+
+// What is before and behind the name in an envelope.
+const (
+	beforeName = `{"op":"`
+	behindName = `","body":`
+)
 
 // EncodeCommand returns the durable form of a command: one JSON object.
 func EncodeCommand(c Command) ([]byte, error) {
@@ -78,25 +88,27 @@ func EncodeCommand(c Command) ([]byte, error) {
 	if name == "" {
 		return nil, fmt.Errorf("encode command: %T is not durable", c)
 	}
-	body, err := json.Marshal(c)
+	data, err := json.Marshal(envelope{Name: name, Body: c})
 	if err != nil {
 		return nil, fmt.Errorf("encode command %s: %w", name, err)
 	}
-	return json.Marshal(envelope{Name: name, Body: body})
+	return data, nil
 }
 
 // DecodeCommand reads what [EncodeCommand] wrote.
 func DecodeCommand(data []byte) (Command, error) {
-	var e envelope
-	if err := json.Unmarshal(data, &e); err != nil {
-		return nil, fmt.Errorf("decode command: %w", err)
+	rest, begins := bytes.CutPrefix(data, []byte(beforeName))
+	name, rest, named := bytes.Cut(rest, []byte(behindName))
+	body, ends := bytes.CutSuffix(rest, []byte("}"))
+	if !begins || !named || !ends {
+		return nil, errors.New("decode command: it is no command")
 	}
-	c := durable(e.Name)
+	c := durable(string(name))
 	if c == nil {
-		return nil, fmt.Errorf("decode command: unknown command %q; it is from a newer version", e.Name)
+		return nil, fmt.Errorf("decode command: unknown command %q; it is from a newer version", name)
 	}
-	if err := json.Unmarshal(e.Body, c); err != nil {
-		return nil, fmt.Errorf("decode command %s: %w", e.Name, err)
+	if err := json.Unmarshal(body, c); err != nil {
+		return nil, fmt.Errorf("decode command %s: %w", name, err)
 	}
 	return c, nil
 }
