@@ -1,10 +1,57 @@
 package rollcall
 
-import "context"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rollcall-registry/rollcall/client/internal/auth"
+	"github.com/rollcall-registry/rollcall/client/internal/httpmode"
+	"github.com/rollcall-registry/rollcall/client/internal/schedule"
+	"github.com/rollcall-registry/rollcall/client/internal/servers"
+	"github.com/rollcall-registry/rollcall/client/internal/wire"
+)
 
 // Client is the connection of a program to the registry. One is enough for all
 // services and namespaces; several do not share anything.
-type Client struct{ cfg config }
+type Client struct {
+	cfg     config
+	logger  *slog.Logger
+	servers *servers.List
+	auth    *auth.Provider
+	queue   *schedule.Queue
+	plain   wire.Transport // for what needs no session; not run
+	disk    *diskCache
+	counts  counts
+
+	stop    context.CancelCauseFunc
+	running sync.WaitGroup
+	closing chan struct{} // closed by Close
+	ended   chan struct{} // closed when all has ended
+
+	link      atomic.Pointer[link]  // nil while not connected
+	lastError atomic.Pointer[error] // never nil inside
+	changes   broadcast             // of the status
+	signal    chan struct{}         // capacity 1: a transport connected or lost its server
+
+	mu           sync.Mutex
+	closed       bool
+	publications map[wire.Service]*publication
+	persistent   map[instanceID]*Registration
+	entries      map[wire.Service]*entry
+	flights      map[wire.Service]*flight
+	patterns     map[wire.Pattern]*pattern
+}
+
+// errNotYet is why a client is not connected that has not tried.
+var errNotYet = fmt.Errorf("%w: no server has been tried", ErrNotConnected)
+
+// workers is how many operations of the engine run at once.
+const workers = 16
 
 // New checks the options and starts a client, which connects in the background. The
 // error tells all that is wrong with the options; that no server can be reached is
@@ -17,30 +64,218 @@ func New(options ...Option) (*Client, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	return &Client{cfg: cfg}, nil
+	c := &Client{
+		cfg:          cfg,
+		logger:       cfg.logger.With("component", "rollcall"),
+		queue:        schedule.New(workers),
+		closing:      make(chan struct{}),
+		ended:        make(chan struct{}),
+		signal:       make(chan struct{}, 1),
+		publications: make(map[wire.Service]*publication),
+		persistent:   make(map[instanceID]*Registration),
+		entries:      make(map[wire.Service]*entry),
+		flights:      make(map[wire.Service]*flight),
+		patterns:     make(map[wire.Pattern]*pattern),
+	}
+	c.lastError.Store(new(errNotYet))
+	if cfg.transport != nil {
+		c.plain = cfg.transport
+	} else {
+		c.servers = servers.New(cfg.source, cfg.ports)
+		c.auth = auth.New(cfg.credentials, httpmode.NewLogin(c.callerConfig()))
+		c.plain = c.newHTTP()
+	}
+	c.disk = newDiskCache(c)
+	ctx, stop := context.WithCancelCause(context.Background())
+	c.stop = stop
+	c.start(ctx)
+	return c, nil
+}
+
+// start starts what runs as long as the client.
+func (c *Client) start(ctx context.Context) {
+	c.running.Go(func() { c.queue.Run(ctx) })
+	c.running.Go(func() { c.connect(ctx) })
+	if c.servers != nil && !c.cfg.static {
+		c.queue.Job(schedule.High, c.refreshServers).Within(endpointRefresh)
+	}
+	c.disk.start()
+	go func() {
+		c.running.Wait()
+		close(c.ended)
+	}()
+}
+
+// refreshServers asks for the list of servers again.
+func (c *Client) refreshServers(ctx context.Context) time.Duration {
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.timeout)
+	defer cancel()
+	if err := c.guard("server source", func() error { return c.servers.Refresh(ctx) }); err != nil {
+		c.logger.Warn("the list of servers stays as it was", "err", err)
+	}
+	return endpointRefresh
 }
 
 // Ready waits until the client is connected and what was asked of it so far has been
 // tried. When ctx ends before, the error has the last cause as well.
-func (c *Client) Ready(ctx context.Context) error { return ErrUnsupported }
+func (c *Client) Ready(ctx context.Context) error {
+	for {
+		changed := c.changes.next()
+		switch {
+		case c.isClosed():
+			return opError("ready", Service{}, ErrClosed)
+		case c.link.Load() != nil && c.tried():
+			if _, err := c.auth.Fields(ctx, ""); err != nil {
+				return opError("ready", Service{}, err)
+			}
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return opError("ready", Service{}, errors.Join(context.Cause(ctx), *c.lastError.Load()))
+		}
+	}
+}
+
+// tried reports whether all publications and watches have been tried on the present
+// session.
+func (c *Client) tried() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := c.link.Load()
+	if l == nil {
+		return false
+	}
+	for _, p := range c.publications {
+		if p.tried != l.session.ID {
+			return false
+		}
+	}
+	for _, e := range c.entries {
+		if e.tried != l.session.ID {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *Client) isClosed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closed
+}
 
 // Shutdown deregisters all ephemeral instances that were registered through the
 // client and closes it. If ctx ends before, it closes all the same and says so.
-func (c *Client) Shutdown(ctx context.Context) error { return ErrUnsupported }
+func (c *Client) Shutdown(ctx context.Context) error {
+	c.mu.Lock()
+	var all []*Registration
+	for _, p := range c.publications {
+		for _, r := range p.wanted {
+			all = append(all, r)
+		}
+	}
+	c.mu.Unlock()
+	errs := make([]error, len(all))
+	var wg sync.WaitGroup
+	for n, r := range all {
+		c.remove(r) // of all first, so that one request takes several
+		wg.Go(func() { errs[n] = r.Deregister(ctx) })
+	}
+	wg.Wait()
+	return errors.Join(append(errs, c.Close())...)
+}
 
-// Close ends the client within a second, from any state, and waits for all that it
-// started. Ephemeral instances go with the gRPC connection; over HTTP they become
-// unhealthy and disappear for want of beats, unless [Client.Shutdown] is used.
-// Closing again does nothing.
-func (c *Client) Close() error { return nil }
+// closeTime is how long Close waits for what the client started.
+const closeTime = time.Second
 
-// service fills in the defaults.
-func (c *Client) service(s Service) Service {
+// Close ends the client within a second, from any state, and waits for what it
+// started, but not for functions of the user that still run. Ephemeral instances go
+// with the gRPC connection; over HTTP they become unhealthy and disappear for want of
+// beats, unless [Client.Shutdown] is used. Closing again does nothing.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	first := !c.closed
+	c.closed = true
+	var watches []*Watch
+	for _, e := range c.entries {
+		watches = append(watches, e.list()...)
+	}
+	var patterns []*ServiceWatch
+	for _, p := range c.patterns {
+		patterns = append(patterns, p.all()...)
+	}
+	c.mu.Unlock()
+	if first {
+		close(c.closing)
+		c.stop(ErrClosed)
+		for _, w := range watches {
+			w.end()
+		}
+		for _, w := range patterns {
+			w.end()
+		}
+		c.endRegistrations()
+		c.changes.send()
+	}
+	timer := time.NewTimer(closeTime)
+	defer timer.Stop()
+	select {
+	case <-c.ended:
+		return nil
+	case <-timer.C:
+		return fmt.Errorf("close: a function that was passed to the client has not returned within %v", closeTime)
+	}
+}
+
+// service fills in the defaults and checks the name.
+func (c *Client) service(op string, s Service) (Service, error) {
 	if s.Namespace == "" {
 		s.Namespace = c.cfg.namespace
 	}
 	if s.Group == "" {
 		s.Group = c.cfg.group
 	}
-	return s
+	if err := s.check(); err != nil {
+		return s, opError(op, s, err)
+	}
+	return s, nil
+}
+
+// guard calls a function of the user. A panic becomes an error.
+func (c *Client) guard(what string, f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			c.logger.Error("a function of the user panicked", "function", what, "panic", fmt.Sprint(p))
+			c.cfg.metrics.Dropped("panic")
+			err = fmt.Errorf("%s panicked: %v", what, p)
+		}
+	}()
+	return f()
+}
+
+// broadcast wakes all who wait.
+type broadcast struct {
+	mu sync.Mutex
+	ch chan struct{}
+}
+
+// next returns a channel that is closed by the next send.
+func (b *broadcast) next() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ch == nil {
+		b.ch = make(chan struct{})
+	}
+	return b.ch
+}
+
+func (b *broadcast) send() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ch != nil {
+		close(b.ch)
+		b.ch = nil
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"time"
 
 	"github.com/rollcall-registry/rollcall/client/internal/auth"
@@ -36,7 +37,9 @@ type Option func(*config)
 // New reports them together.
 type config struct {
 	source      servers.Source
-	sources     int // options that gave one
+	sources     int  // options that gave one
+	static      bool // the list does not change
+	endpoint    string
 	ports       servers.Ports
 	protocol    Protocol
 	contextPath string
@@ -95,8 +98,15 @@ func (c *config) fault(format string, args ...any) {
 	c.faults = append(c.faults, invalid(format, args...))
 }
 
-// check returns all that is wrong with the configuration.
+// check returns all that is wrong with the configuration, and completes it.
 func (c *config) check() error {
+	if c.endpoint != "" && c.sources == 1 {
+		source, err := servers.Endpoint(c.httpClient(), c.endpoint)
+		if err != nil {
+			c.fault("%v", err)
+		}
+		c.source = source
+	}
 	faults := c.faults
 	switch {
 	case c.transport != nil:
@@ -108,13 +118,19 @@ func (c *config) check() error {
 	return errors.Join(faults...)
 }
 
+// httpClient returns a client of HTTP for the endpoint. It keeps no connection: it is
+// used each 30 s.
+func (c *config) httpClient() *http.Client {
+	return &http.Client{Transport: &http.Transport{DialContext: c.dial, TLSClientConfig: c.tls, DisableKeepAlives: true}}
+}
+
 // WithServers gives the servers: host, host:port, [v6]:port or http(s)://host:port.
 // The port is that of HTTP, by default 8848; see [WithGRPCPort] for the other one.
 // A name is resolved at each dial, and is one server however many addresses it has.
 func WithServers(entries ...string) Option {
 	return func(c *config) {
 		c.sources++
-		c.source = servers.Static(entries)
+		c.source, c.static = servers.Static(entries), true
 		for _, entry := range entries {
 			if _, err := servers.Parse(entry, servers.Ports{Offset: 0}); err != nil {
 				c.fault("%v", err)
@@ -124,6 +140,14 @@ func WithServers(entries ...string) Option {
 			c.fault("WithServers without a server")
 		}
 	}
+}
+
+// WithEndpoint gives the URL of an address server, which answers with a server a line,
+// each in the form of [WithServers], as /nacos/serverlist of Nacos and Rollcall does;
+// that path is meant if the URL has none. It is asked as a source is, see
+// [WithServerSource].
+func WithEndpoint(url string) Option {
+	return func(c *config) { c.sources, c.endpoint = c.sources+1, url }
 }
 
 // WithServerSource gives a function that returns the servers as they are now, in

@@ -2,15 +2,23 @@ package rollcall
 
 import (
 	"context"
+	"errors"
+	"maps"
+	"strconv"
+	"sync/atomic"
 	"time"
+
+	"github.com/rollcall-registry/rollcall/client/internal/schedule"
+	"github.com/rollcall-registry/rollcall/client/internal/wire"
 )
 
 // RegisterOption changes a registration.
 type RegisterOption interface{ applyRegister(*registerConfig) }
 
 type registerConfig struct {
-	async                       bool
-	interval, timeout, deletion time.Duration
+	async    bool
+	metadata map[string]string
+	fault    error
 }
 
 // AsyncOption is for registrations and watches alike.
@@ -28,9 +36,20 @@ func (f registerFunc) applyRegister(c *registerConfig) { f(c) }
 
 // WithHeartbeat sets how often beats are sent over HTTP, and after which silence the
 // server holds the instance for unhealthy and removes it; by default 5, 15 and 30 s.
-// They become metadata of the instance.
+// They become metadata of the instance, and neither of the latter two may be less
+// than the first.
 func WithHeartbeat(interval, timeout, deletion time.Duration) RegisterOption {
-	return registerFunc(func(c *registerConfig) { c.interval, c.timeout, c.deletion = interval, timeout, deletion })
+	return registerFunc(func(c *registerConfig) {
+		if interval < time.Millisecond || timeout < interval || deletion < interval {
+			c.fault = invalid("a heartbeat of %v, %v and %v", interval, timeout, deletion)
+		}
+		millis := func(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+		c.metadata = map[string]string{
+			"preserved.heart.beat.interval": millis(interval),
+			"preserved.heart.beat.timeout":  millis(timeout),
+			"preserved.ip.delete.timeout":   millis(deletion),
+		}
+	})
 }
 
 // Phase is how far a registration is.
@@ -44,7 +63,7 @@ const (
 	Registered
 	// Retrying: it was tried and failed, and is tried again.
 	Retrying
-	// Removed: it was deregistered, or the client was closed.
+	// Removed: it was deregistered, replaced or refused, or the client was closed.
 	Removed
 )
 
@@ -55,11 +74,38 @@ func (p Phase) String() string {
 // RegState is the state of a registration.
 type RegState struct {
 	Phase Phase
-	Err   error // while Retrying
+	Err   error // while Retrying, or why it is Removed if nobody asked for that
+}
+
+// instanceID names an instance of a service.
+type instanceID struct {
+	service wire.Service
+	key     wire.Key
 }
 
 // Registration is an instance that the client keeps registered.
-type Registration struct{}
+type Registration struct {
+	client  *Client
+	service wire.Service
+	key     wire.Key
+	async   bool
+	stays   bool          // persistent
+	job     *schedule.Job // what makes it true; of the publication if ephemeral
+	changed broadcast
+	state   atomic.Pointer[RegState]
+
+	// guarded by Client.mu
+	want        wire.Instance
+	version     uint64 // of want, from 1
+	good        wire.Instance
+	goodVersion uint64 // the last version that a server took; 0 for none
+	session     string // on which it did
+	refused     bool   // for good; it is left out
+	refusal     error  // of the last change, for the one who made it
+	removed     bool
+	gone        bool // and no server has it
+	failures    int  // of a persistent one
+}
 
 // Register registers an instance and keeps it registered, whatever servers and
 // networks do, until it is deregistered or the client is closed. It returns when a
@@ -70,28 +116,350 @@ type Registration struct{}
 // Registering an address and port of the same service and cluster again replaces
 // what was registered before, and ends its Registration.
 func (c *Client) Register(ctx context.Context, s Service, in Instance, options ...RegisterOption) (*Registration, error) {
-	return nil, ErrUnsupported
+	var cfg registerConfig
+	for _, option := range options {
+		option.applyRegister(&cfg)
+	}
+	s, err := c.service("register", s)
+	if err != nil {
+		return nil, err
+	}
+	want, err := in.normal()
+	if err = errors.Join(err, cfg.fault); err != nil {
+		return nil, opError("register", s, err)
+	}
+	if len(cfg.metadata) > 0 {
+		if want.Metadata == nil {
+			want.Metadata = make(map[string]string)
+		}
+		maps.Copy(want.Metadata, cfg.metadata)
+	}
+	r := &Registration{client: c, service: s.wire(), key: want.Key(), async: cfg.async, stays: !want.Ephemeral, want: want, version: 1}
+	r.state.Store(&RegState{Phase: Removed})
+	if err := c.add(r); err != nil {
+		return nil, opError("register", s, err)
+	}
+	if cfg.async {
+		return r, nil
+	}
+	if err := r.wait(ctx, func() bool { return r.current(1) }); err != nil {
+		c.remove(r)
+		return nil, opError("register", s, err)
+	}
+	return r, nil
+}
+
+// add makes a registration wanted.
+func (c *Client) add(r *Registration) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return ErrClosed
+	}
+	r.set(RegState{Phase: Pending})
+	if r.stays {
+		id := instanceID{r.service, r.key}
+		if before := c.persistent[id]; before != nil {
+			before.end(nil)
+			before.job.Stop()
+		}
+		c.persistent[id] = r
+		r.job = c.queue.Job(schedule.High, r.runPersistent)
+		r.job.Wake()
+		return nil
+	}
+	p := c.publication(r.service)
+	if before := p.wanted[r.key]; before != nil {
+		before.end(nil)
+	}
+	p.wanted[r.key] = r
+	p.generation++
+	r.job = p.job
+	r.job.Wake()
+	return nil
+}
+
+// remove makes a registration unwanted, if it is wanted.
+func (c *Client) remove(r *Registration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r.removed {
+		return
+	}
+	r.removed = true
+	r.set(RegState{Phase: Removed})
+	defer r.changed.send()
+	if r.stays {
+		r.job.Wake()
+		return
+	}
+	p := c.publications[r.service]
+	if p == nil || p.wanted[r.key] != r {
+		r.gone = true // replaced or refused
+		return
+	}
+	delete(p.wanted, r.key)
+	p.generation++
+	p.job.Wake()
+	if p.tried == "" {
+		r.gone = true // no server has heard of it
+		return
+	}
+	p.leaving = append(p.leaving, r)
+}
+
+// current reports whether the server that is used has a version.
+func (r *Registration) current(version uint64) bool {
+	l := r.client.link.Load()
+	return r.goodVersion >= version && (r.stays || l != nil && r.session == l.session.ID)
+}
+
+// wait waits until done, which is called with mu held, returns true.
+func (r *Registration) wait(ctx context.Context, done func() bool) error {
+	c := r.client
+	for {
+		changed := r.changed.next()
+		c.mu.Lock()
+		ok, refusal, last := done(), r.refusal, r.state.Load().Err
+		closed := c.closed
+		c.mu.Unlock()
+		switch {
+		case ok:
+			return nil
+		case refusal != nil:
+			return refusal
+		case closed:
+			return ErrClosed
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return because(ctx, last)
+		}
+	}
+}
+
+// because is the error of an operation whose context ended while it failed for
+// another reason, which is told as well.
+func because(ctx context.Context, last error) error {
+	if last == nil {
+		return context.Cause(ctx)
+	}
+	return &interrupted{context.Cause(ctx), last}
+}
+
+// interrupted is a context's error with what happened before it.
+type interrupted struct{ ended, last error }
+
+func (e *interrupted) Error() string   { return e.ended.Error() + ", after: " + e.last.Error() }
+func (e *interrupted) Unwrap() []error { return []error{e.ended, e.last} }
+
+// The following are called with Client.mu held.
+
+// proven reports whether a server took the registration as it is wanted, some time.
+func (r *Registration) proven() bool { return r.goodVersion == r.version }
+
+// has notes that a server has a version.
+func (r *Registration) has(version uint64, session string) {
+	if version == r.version {
+		r.good, r.goodVersion = r.want, version
+	}
+	r.session = session
+	if !r.removed && version == r.version {
+		r.set(RegState{Phase: Registered})
+	}
+	r.changed.send()
+}
+
+// failed notes that the registration could not be made true.
+func (r *Registration) failed(err error) {
+	if !r.removed && err != nil {
+		r.set(RegState{Phase: Retrying, Err: opError("register", Service(r.service), err)})
+	}
+	r.changed.send()
+}
+
+// end ends a registration that was replaced, or whose client closes.
+func (r *Registration) end(err error) {
+	if !r.removed {
+		r.removed = true
+		r.set(RegState{Phase: Removed, Err: err})
+	}
+	r.gone = r.gone || err == nil
+	r.changed.send()
+}
+
+// set sets the state that can be seen, and counts it.
+func (r *Registration) set(s RegState) {
+	before := r.state.Swap(&s)
+	counts := &r.client.counts
+	counts.registered.Add(one(s.Phase == Registered) - one(before.Phase == Registered))
+	counts.registrations.Add(one(s.Phase != Removed) - one(before.Phase != Removed))
+}
+
+func one(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// runPersistent makes a persistent instance true, once: no session carries it.
+func (r *Registration) runPersistent(ctx context.Context) time.Duration {
+	c := r.client
+	c.mu.Lock()
+	want, version, removed := r.want, r.version, r.removed
+	finished := r.gone || !removed && (r.goodVersion == version || r.refused) || removed && c.closed
+	c.mu.Unlock()
+	if finished {
+		return schedule.Idle
+	}
+	t := c.plain
+	if l := c.link.Load(); l != nil && l.session.Persistent {
+		t = l.transport
+	}
+	ctx, cancel := context.WithTimeout(ctx, operation)
+	defer cancel()
+	var err error
+	if removed {
+		err = t.DeregisterPersistent(ctx, r.service, want)
+	} else {
+		err = t.RegisterPersistent(ctx, r.service, want)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer c.changes.send()
+	id := instanceID{r.service, r.key}
+	switch {
+	case err == nil && removed, removed && err != nil && wire.KindOf(err) == wire.NotFound:
+		r.gone = true
+		if c.persistent[id] == r {
+			delete(c.persistent, id)
+		}
+		r.changed.send()
+		return schedule.Idle
+	case err == nil:
+		r.failures = 0
+		r.has(version, "")
+		return 0 // something may have changed meanwhile
+	case wire.Final(err) && !removed && version == r.version:
+		return c.refusePersistent(r, err)
+	}
+	r.failures++
+	r.failed(err)
+	return c.cfg.backoff.Delay(r.failures)
+}
+
+// refusePersistent takes back what a server refuses for good.
+func (c *Client) refusePersistent(r *Registration, err error) time.Duration {
+	r.failed(err)
+	switch {
+	case r.goodVersion > 0:
+		r.want, r.version = r.good, r.goodVersion
+		r.refusal = err
+	case r.async:
+		r.refused = true
+		r.changed.send()
+		return refusedPause
+	default:
+		r.refusal, r.removed, r.gone = err, true, true
+		delete(c.persistent, instanceID{r.service, r.key})
+		r.set(RegState{Phase: Removed, Err: err})
+	}
+	r.changed.send()
+	return schedule.Idle
 }
 
 // Service returns the service, with the defaults of the client filled in.
-func (r *Registration) Service() Service { return Service{} }
+func (r *Registration) Service() Service { return Service(r.service) }
 
 // Instance returns the instance as it is wanted now.
-func (r *Registration) Instance() Instance { return Instance{} }
+func (r *Registration) Instance() Instance {
+	r.client.mu.Lock()
+	defer r.client.mu.Unlock()
+	i := Instance(r.want)
+	i.Metadata = maps.Clone(i.Metadata)
+	return i
+}
 
 // State returns how far it is. It does not block.
-func (r *Registration) State() RegState { return RegState{} }
+func (r *Registration) State() RegState { return *r.state.Load() }
 
 // Update changes the instance with f, which must not change its address, port,
 // cluster or kind, and waits until a server has it so or ctx ends. The change stays
-// wanted when ctx ends. Updates that come faster than the server answers are merged.
-func (r *Registration) Update(ctx context.Context, f func(*Instance)) error { return ErrUnsupported }
+// wanted when ctx ends, and is undone when the server refuses it. Updates that come
+// faster than the server answers are merged.
+func (r *Registration) Update(ctx context.Context, f func(*Instance)) error {
+	version, err := r.edit(f)
+	if err == nil {
+		err = r.wait(ctx, func() bool { return r.current(version) })
+	}
+	if err != nil {
+		return opError("update", r.Service(), err)
+	}
+	return nil
+}
+
+// edit changes what is wanted and returns its version. f runs without a lock, on the
+// caller's goroutine, and again if another change was faster.
+func (r *Registration) edit(f func(*Instance)) (version uint64, err error) {
+	c := r.client
+	for {
+		c.mu.Lock()
+		before, in := r.version, Instance(r.want)
+		c.mu.Unlock()
+		in.Metadata = maps.Clone(in.Metadata)
+		f(&in)
+		want, err := in.normal()
+		if err != nil {
+			return 0, err
+		}
+		if want.Key() != r.key || want.Ephemeral == r.stays {
+			return 0, invalid("an update cannot change address, port, cluster or kind")
+		}
+		c.mu.Lock()
+		switch {
+		case c.closed, r.removed:
+			c.mu.Unlock()
+			return 0, ErrClosed
+		case r.version != before:
+			c.mu.Unlock()
+			continue
+		}
+		r.want, r.version = want, r.version+1
+		r.refused, r.refusal = false, nil
+		if p := c.publications[r.service]; p != nil && !r.stays {
+			p.generation++
+		}
+		version = r.version
+		c.mu.Unlock()
+		r.job.Wake()
+		return version, nil
+	}
+}
 
 // Drain sets the weight to 0, so that nobody picks the instance, waits for clients to
-// hear of it, and deregisters.
-func (r *Registration) Drain(ctx context.Context, wait time.Duration) error { return ErrUnsupported }
+// hear of it, and deregisters. If ctx ends during that, the instance is deregistered
+// in the background.
+func (r *Registration) Drain(ctx context.Context, wait time.Duration) error {
+	if err := r.Update(ctx, func(i *Instance) { i.Weight = 0 }); err == nil {
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+	}
+	return r.Deregister(ctx)
+}
 
 // Deregister removes the instance and waits until the server has done so or ctx ends.
 // In the latter case the client goes on trying until it is closed. Deregistering
 // again does nothing.
-func (r *Registration) Deregister(ctx context.Context) error { return ErrUnsupported }
+func (r *Registration) Deregister(ctx context.Context) error {
+	r.client.remove(r)
+	if err := r.wait(ctx, func() bool { r.refusal = nil; return r.gone }); err != nil {
+		return opError("deregister", r.Service(), err)
+	}
+	return nil
+}

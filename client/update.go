@@ -1,5 +1,10 @@
 package rollcall
 
+import (
+	"cmp"
+	"strings"
+)
+
 // Update is a change of a service. Added, Removed and Changed are relative to the
 // Update that the same reader got before, whatever came and was overtaken in
 // between; in the first one all instances are Added. The slices and what they
@@ -9,4 +14,62 @@ type Update struct {
 	Added    []*Instance
 	Removed  []*Instance
 	Changed  []*Instance // as they are now
+}
+
+// newUpdate returns the way from one snapshot, which may be nil, to the next. Both
+// are sorted.
+func newUpdate(from, to *Snapshot) Update {
+	u := Update{Snapshot: to}
+	var before []*Instance
+	if from != nil {
+		before = from.instances
+	}
+	after := to.instances
+	for len(before) > 0 && len(after) > 0 {
+		switch a, b := before[0], after[0]; compare(a, b) {
+		case -1:
+			u.Removed = append(u.Removed, a)
+			before = before[1:]
+		case 1:
+			u.Added = append(u.Added, b)
+			after = after[1:]
+		default:
+			if a != b && !a.Equal(b) {
+				u.Changed = append(u.Changed, b)
+			}
+			before, after = before[1:], after[1:]
+		}
+	}
+	u.Removed = append(u.Removed, before...)
+	u.Added = append(u.Added, after...)
+	return u
+}
+
+// compare orders instances by address, port and cluster.
+func compare(a, b *Instance) int {
+	return cmp.Or(strings.Compare(a.IP, b.IP), cmp.Compare(a.Port, b.Port), strings.Compare(a.Cluster, b.Cluster))
+}
+
+// mailbox holds the newest Update for one reader. Its fields are guarded by the one
+// who sends.
+type mailbox struct {
+	ch   chan Update // capacity 1: what nobody took is replaced
+	base *Snapshot   // what the reader had before the Update in ch
+	last *Snapshot   // of the Update that was sent last
+}
+
+func newMailbox(s *Snapshot) *mailbox {
+	m := &mailbox{ch: make(chan Update, 1)}
+	m.send(s)
+	return m
+}
+
+func (m *mailbox) send(s *Snapshot) {
+	select {
+	case <-m.ch: // overtaken
+	default:
+		m.base = m.last
+	}
+	m.last = s
+	m.ch <- newUpdate(m.base, s)
 }

@@ -2,17 +2,18 @@ package rollcall
 
 import (
 	"context"
+	"errors"
 	"iter"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rollcall-registry/rollcall/client/internal/wire"
 )
 
 // WatchOption changes a watch.
 type WatchOption interface{ applyWatch(*watchConfig) }
-
-// QueryOption changes a look-up.
-type QueryOption interface{ applyQuery(*filter) }
-
-// FilterOption narrows what a watch or a look-up shows. Several add up.
-type FilterOption func(*filter)
 
 type watchConfig struct {
 	async  bool
@@ -22,91 +23,436 @@ type watchConfig struct {
 func (AsyncOption) applyWatch(c *watchConfig) { c.async = true }
 
 func (f FilterOption) applyWatch(c *watchConfig) { f(&c.filter) }
-func (f FilterOption) applyQuery(c *filter)      { f(c) }
-
-// Health is which instances are shown by their health.
-type Health uint8
-
-// The choices.
-const (
-	AnyHealth Health = iota
-	OnlyHealthy
-	OnlyUnhealthy
-)
-
-// filter says which instances are shown.
-type filter struct {
-	clusters []string
-	health   Health
-	tests    []func(*Instance) bool
-}
-
-// WithClusters shows the instances of these clusters only.
-func WithClusters(names ...string) FilterOption {
-	return func(f *filter) { f.clusters = append(f.clusters, names...) }
-}
-
-// WithHealth shows instances by their health; by default all are shown.
-func WithHealth(h Health) FilterOption { return func(f *filter) { f.health = h } }
-
-// WithMetadata shows instances whose metadata has this entry.
-func WithMetadata(key, value string) FilterOption {
-	return WithFilter(func(in *Instance) bool { return in.Metadata[key] == value })
-}
-
-// WithFilter shows the instances for which keep returns true. It must be quick and
-// depend on the instance alone.
-func WithFilter(keep func(*Instance) bool) FilterOption {
-	return func(f *filter) { f.tests = append(f.tests, keep) }
-}
 
 // Watch is the live view of a service.
-type Watch struct{}
+type Watch struct {
+	entry    *entry
+	filter   filter
+	snapshot atomic.Pointer[Snapshot] // never nil
+	ended    chan struct{}            // closed by end
+
+	mu      sync.Mutex // below entry.mu
+	closed  bool
+	updates *mailbox         // of Updates; nil before its first call
+	readers map[*mailbox]any // of All and OnUpdate
+	// offered, of capacity 1, holds what is to be filtered by functions of the user,
+	// which run on a goroutine of the watch; nil if there are none.
+	offered chan *Snapshot
+}
 
 // Watch watches a service. It returns when the state is known, from a server or, if
 // none can be asked, from disk; an unknown service is an empty one. If ctx ends before
 // that, there is no watch; see [WithAsync]. ctx does not bound the life of the watch.
 func (c *Client) Watch(ctx context.Context, s Service, options ...WatchOption) (*Watch, error) {
-	return nil, ErrUnsupported
+	var cfg watchConfig
+	for _, option := range options {
+		option.applyWatch(&cfg)
+	}
+	s, err := c.service("watch", s)
+	if err != nil {
+		return nil, err
+	}
+	w, err := c.addWatch(s.wire(), cfg.filter)
+	if err == nil && !cfg.async {
+		err = w.first(ctx)
+	}
+	if err != nil {
+		return nil, opError("watch", s, err)
+	}
+	return w, nil
+}
+
+// addWatch adds a watch to the entry of a service.
+func (c *Client) addWatch(s wire.Service, f filter) (*Watch, error) {
+	w := &Watch{filter: f, ended: make(chan struct{}), readers: make(map[*mailbox]any)}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, ErrClosed
+	}
+	before := len(c.entries)
+	e := c.entry(s)
+	c.counts.services.Add(int64(len(c.entries) - before))
+	c.counts.watches.Add(1)
+	w.entry = e
+	e.mu.Lock()
+	e.watches = append(e.watches, w)
+	w.snapshot.Store(NewSnapshot(e.shown.info))
+	if len(f.tests) > 0 {
+		w.offered = make(chan *Snapshot, 1)
+		go w.sift()
+	}
+	w.offer(e.shown)
+	e.mu.Unlock()
+	e.job.Wake()
+	return w, nil
+}
+
+// first waits until the state is known, and closes the watch if that fails.
+func (w *Watch) first(ctx context.Context) error {
+	e, c := w.entry, w.entry.client
+	for {
+		changed := e.changed.next()
+		c.mu.Lock()
+		failure, closed, linked := e.failure, c.closed, c.link.Load() != nil
+		c.mu.Unlock()
+		switch {
+		case w.Snapshot().Source() != FromNowhere:
+			return nil
+		case closed:
+			return ErrClosed
+		case failure != nil && wire.Final(failure):
+			_ = w.Close()
+			return failure
+		}
+		if !linked && failure == nil {
+			failure = *c.lastError.Load()
+		}
+		select {
+		case <-changed:
+		case <-w.ended:
+			return ErrClosed
+		case <-ctx.Done():
+			_ = w.Close()
+			return because(ctx, failure)
+		}
+	}
+}
+
+// offer gives the watch a snapshot of the whole service. The caller holds entry.mu.
+func (w *Watch) offer(s *Snapshot) {
+	if w.offered == nil {
+		w.show(s)
+		return
+	}
+	select {
+	case <-w.offered: // overtaken
+	default:
+	}
+	w.offered <- s
+}
+
+// sift filters what is offered with functions of the user.
+func (w *Watch) sift() {
+	for {
+		select {
+		case s := <-w.offered:
+			w.show(s)
+		case <-w.ended:
+			return
+		}
+	}
+}
+
+// show makes a snapshot the present one, after filtering, and tells all readers if
+// they see a difference.
+func (w *Watch) show(s *Snapshot) {
+	s = w.filter.apply(w.entry.client, s)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed || w.snapshot.Load().like(s.info, s.instances) {
+		return
+	}
+	w.snapshot.Store(s)
+	if w.updates != nil {
+		w.updates.send(s)
+	}
+	for m := range w.readers {
+		m.send(s)
+	}
+	w.entry.changed.send()
 }
 
 // Service returns the service, with the defaults of the client filled in.
-func (w *Watch) Service() Service { return Service{} }
+func (w *Watch) Service() Service { return Service(w.entry.service) }
 
 // Snapshot returns the present state, never nil. It takes no lock. After Close it is
 // the last one.
-func (w *Watch) Snapshot() *Snapshot { return nil }
+func (w *Watch) Snapshot() *Snapshot { return w.snapshot.Load() }
 
 // Updates returns the channel of changes, always the same one. The first Update is
 // the present state, even when it is not known yet and empty for that reason; its
 // snapshot's source tells. The channel holds one Update: if nobody took it, the next
 // takes its place. It is closed with the watch. Readers of one channel share it; All
 // and OnUpdate have one of their own.
-func (w *Watch) Updates() <-chan Update { return nil }
+func (w *Watch) Updates() <-chan Update {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.updates == nil {
+		w.updates = newMailbox(w.snapshot.Load())
+		if w.closed {
+			close(w.updates.ch)
+		}
+	}
+	return w.updates.ch
+}
+
+// reader returns a new mailbox, and what to call when it is not read any more.
+func (w *Watch) reader() (m *mailbox, release func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	m = newMailbox(w.snapshot.Load())
+	if w.closed {
+		close(m.ch)
+		return m, func() {}
+	}
+	w.readers[m] = nil
+	return m, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.readers, m)
+	}
+}
 
 // All yields the present state and each change, the latest if the loop is slow, until
 // ctx ends or the watch is closed, and then once the error: that of ctx, or ErrClosed.
 func (w *Watch) All(ctx context.Context) iter.Seq2[Update, error] {
-	return func(yield func(Update, error) bool) {}
+	return func(yield func(Update, error) bool) {
+		m, release := w.reader()
+		defer release()
+		for {
+			select {
+			case u, ok := <-m.ch:
+				if !ok {
+					yield(Update{}, opError("watch", w.Service(), ErrClosed))
+					return
+				}
+				if !yield(u, nil) {
+					return
+				}
+			case <-ctx.Done():
+				yield(Update{}, opError("watch", w.Service(), context.Cause(ctx)))
+				return
+			}
+		}
+	}
 }
 
 // OnUpdate calls f with the present state and with each change, on a goroutine of its
 // own, one call at a time, the latest if f is slow. stop ends it and does not wait
 // for f. If f panics, that is logged and the next change is given to it all the same.
-func (w *Watch) OnUpdate(f func(Update)) (stop func()) { return func() {} }
-
-// Picker returns a picker that picks from the present snapshot. It is built anew by
-// the first pick after a change; picks that come meanwhile use the one before.
-func (w *Watch) Picker(b Balancer) Picker { return nil }
+func (w *Watch) OnUpdate(f func(Update)) (stop func()) {
+	m, release := w.reader()
+	ended := make(chan struct{})
+	go func() {
+		defer release()
+		for {
+			select {
+			case u, ok := <-m.ch:
+				if !ok {
+					return
+				}
+				_ = w.entry.client.guard("OnUpdate", func() error { f(u); return nil }) // logged there
+			case <-ended:
+				return
+			}
+		}
+	}()
+	return sync.OnceFunc(func() { close(ended) })
+}
 
 // Close ends the watch. The last one of a service unsubscribes. Closing again does
 // nothing.
-func (w *Watch) Close() error { return nil }
+func (w *Watch) Close() error {
+	if w.end() {
+		e := w.entry
+		e.mu.Lock()
+		e.watches = slices.DeleteFunc(e.watches, func(o *Watch) bool { return o == w })
+		last := len(e.watches) == 0
+		e.mu.Unlock()
+		if last {
+			e.job.Wake()
+		}
+	}
+	return nil
+}
+
+// end closes the channels of the watch and reports whether they were open.
+func (w *Watch) end() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return false
+	}
+	w.closed = true
+	close(w.ended)
+	w.entry.client.counts.watches.Add(-1)
+	if w.updates != nil {
+		close(w.updates.ch)
+	}
+	for m := range w.readers {
+		close(m.ch)
+	}
+	w.entry.changed.send()
+	return true
+}
+
+// Picker returns a picker that picks from the present snapshot. It is built anew by
+// the first pick after a change; picks that come meanwhile use the one before.
+func (w *Watch) Picker(b Balancer) Picker {
+	s := w.Snapshot()
+	p := &livePicker{watch: w, balancer: b}
+	p.built.Store(&builtPicker{s, b.Build(s, nil)})
+	return p
+}
+
+// livePicker builds a picker for each snapshot of a watch.
+type livePicker struct {
+	watch    *Watch
+	balancer Balancer
+	building sync.Mutex
+	built    atomic.Pointer[builtPicker]
+}
+
+type builtPicker struct {
+	from   *Snapshot
+	picker Picker
+}
+
+func (p *livePicker) present() Picker {
+	b := p.built.Load()
+	if s := p.watch.Snapshot(); b.from != s && p.building.TryLock() {
+		defer p.building.Unlock()
+		b = p.built.Load() // one who was here just before may have built it
+		if s = p.watch.Snapshot(); b.from != s {
+			b = &builtPicker{s, p.balancer.Build(s, b.picker)}
+			p.built.Store(b)
+		}
+	}
+	return b.picker
+}
+
+func (p *livePicker) Pick() (*Instance, error) { return p.present().Pick() }
+
+func (p *livePicker) PickKey(key uint64) (*Instance, error) { return p.present().PickKey(key) }
+
+func (p *livePicker) Done(in *Instance, err error) { p.built.Load().picker.Done(in, err) }
+
+// lookupTime bounds a look-up whose context has no deadline. Nacos clients hold a
+// look-up back for as long while another one of the same service is on its way.
+const lookupTime = 5 * time.Second
+
+// flight is a look-up that several callers wait for.
+type flight struct {
+	waiting int // guarded by Client.mu
+	cancel  context.CancelFunc
+	done    chan struct{}
+	list    wire.List
+	err     error
+}
 
 // Lookup asks a server for the state of a service now. Look-ups of one service at the
 // same time share one request. If ctx has no deadline, the look-up ends after 5 s.
 // While the failover switch is on, its data is returned; while no server can be asked,
 // that of the disk cache, if there is one.
 func (c *Client) Lookup(ctx context.Context, s Service, options ...QueryOption) (*Snapshot, error) {
-	return nil, ErrUnsupported
+	var f filter
+	for _, option := range options {
+		option.applyQuery(&f)
+	}
+	s, err := c.service("lookup", s)
+	if err != nil {
+		return nil, err
+	}
+	whole, err := c.lookup(ctx, s.wire())
+	if err != nil {
+		return nil, opError("lookup", s, err)
+	}
+	return f.apply(c, whole), nil
+}
+
+func (c *Client) lookup(ctx context.Context, s wire.Service) (*Snapshot, error) {
+	if over := c.disk.failover(s); over != nil {
+		return over, nil
+	}
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, lookupTime)
+		defer cancel()
+	}
+	list, err := c.query(ctx, s)
+	v := new(view)
+	if err == nil {
+		v, _, err = v.take(&list, 0, 0)
+	} else if wire.KindOf(err) == wire.NotConnected {
+		if raw, at, ok := c.disk.load(s); ok {
+			v, err = v.fromDisk(raw, at)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Snapshot{SnapshotInfo{Service: Service(s), Source: v.source(), Time: v.at, Protected: v.protected}, v.instances}, nil
+}
+
+// query asks for a service, together with all who ask for it at the moment.
+func (c *Client) query(ctx context.Context, s wire.Service) (wire.List, error) {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return wire.List{}, ErrClosed
+	}
+	f := c.flights[s]
+	if f == nil {
+		flying, cancel := context.WithTimeout(context.WithoutCancel(ctx), operation)
+		f = &flight{cancel: cancel, done: make(chan struct{})}
+		c.flights[s] = f
+		c.running.Go(func() { c.fly(flying, s, f) })
+	}
+	f.waiting++
+	c.mu.Unlock()
+	defer c.leave(s, f)
+	select {
+	case <-f.done:
+		return f.list, f.err
+	case <-ctx.Done():
+		return wire.List{}, errors.Join(context.Cause(ctx), &wire.Error{Kind: wire.NotConnected, Err: *c.lastError.Load()})
+	}
+}
+
+// leave ends a look-up that nobody waits for any more.
+func (c *Client) leave(s wire.Service, f *flight) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if f.waiting--; f.waiting == 0 {
+		f.cancel()
+		if c.flights[s] == f {
+			delete(c.flights, s)
+		}
+	}
+}
+
+// fly makes the request of a look-up. It waits for a connection.
+func (c *Client) fly(ctx context.Context, s wire.Service, f *flight) {
+	defer close(f.done)
+	l, err := c.linked(ctx)
+	if err == nil {
+		started := time.Now()
+		f.list, err = l.transport.Query(ctx, s)
+		c.cfg.metrics.CallDone("lookup", time.Since(started), err)
+	}
+	f.err = err
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.flights[s] == f {
+		delete(c.flights, s)
+	}
+}
+
+// linked waits for a connection.
+func (c *Client) linked(ctx context.Context) (*link, error) {
+	for {
+		changed := c.changes.next()
+		if l := c.link.Load(); l != nil {
+			return l, nil
+		}
+		if c.isClosed() {
+			return nil, ErrClosed
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 }

@@ -1,0 +1,159 @@
+package rollcall
+
+import (
+	"context"
+	"time"
+
+	"github.com/rollcall-registry/rollcall/client/internal/wire"
+)
+
+// chooser chooses between gRPC and HTTP and moves from one to the other. All of it
+// runs in one goroutine.
+//
+// gRPC is preferred. HTTP is tried besides when gRPC takes long, and used if it works
+// and gRPC does not for longer than limit, or at once if gRPC has failed already.
+// While HTTP is used, gRPC is tried now and then; when it connects, everything is
+// published there before it is withdrawn over HTTP, so that nobody misses it.
+type chooser struct {
+	client *Client
+	limit  time.Duration // see budget and patience
+
+	grpc, http *carrier  // nil while not tried
+	tried      time.Time // when grpc was last started
+	downSince  time.Time // of grpc; zero while it is up
+	onHTTP     bool
+	leaving    time.Time // when the move from HTTP began; zero if there is none
+}
+
+func (h *chooser) choose(ctx context.Context) {
+	h.startGRPC(ctx)
+	timer := time.NewTimer(probeHTTP)
+	defer timer.Stop()
+	for {
+		select {
+		case <-h.client.signal:
+		case <-timer.C:
+		case <-ctx.Done():
+			return
+		}
+		timer.Reset(h.step(ctx))
+	}
+}
+
+func (h *chooser) startGRPC(ctx context.Context) {
+	h.grpc = h.client.run(ctx, h.client.newGRPC())
+	h.tried, h.downSince = time.Now(), time.Now()
+}
+
+// step looks at both and returns when to look again at the latest.
+func (h *chooser) step(ctx context.Context) time.Duration {
+	if h.grpc != nil && h.grpc.up() != nil {
+		return h.withGRPC(ctx)
+	}
+	if h.onHTTP {
+		return h.withHTTP(ctx)
+	}
+	return h.withNeither(ctx)
+}
+
+// withGRPC is the preferred state. What runs over HTTP is taken down.
+func (h *chooser) withGRPC(ctx context.Context) time.Duration {
+	h.downSince, h.limit = time.Time{}, patience
+	h.client.use(h.grpc)
+	switch {
+	case h.http == nil:
+		return time.Hour
+	case !h.onHTTP:
+		h.stopHTTP()
+		return time.Hour
+	case h.leaving.IsZero():
+		h.leaving = time.Now()
+	}
+	if !h.client.published() && time.Since(h.leaving) < handover {
+		return 100 * time.Millisecond
+	}
+	h.client.withdraw(ctx, h.http.transport)
+	h.onHTTP, h.leaving = false, time.Time{}
+	h.stopHTTP()
+	return time.Hour
+}
+
+func (h *chooser) stopHTTP() {
+	h.http.stop()
+	<-h.http.done
+	h.http = nil
+}
+
+// withHTTP uses HTTP and tries gRPC now and then.
+func (h *chooser) withHTTP(ctx context.Context) time.Duration {
+	h.leaving = time.Time{}
+	h.client.use(h.http)
+	if h.grpc != nil && time.Since(h.tried) >= budget {
+		h.grpc.stop()
+		<-h.grpc.done
+		h.grpc = nil
+	}
+	if h.grpc != nil {
+		return budget - time.Since(h.tried)
+	}
+	if wait := retryGRPC - time.Since(h.tried); wait > 0 {
+		return wait
+	}
+	h.startGRPC(ctx)
+	return budget
+}
+
+// withNeither waits for gRPC, and with less and less hope for it looks at HTTP.
+func (h *chooser) withNeither(ctx context.Context) time.Duration {
+	if h.downSince.IsZero() {
+		h.downSince = time.Now()
+	}
+	h.client.use(nil)
+	down := time.Since(h.downSince)
+	if down < probeHTTP {
+		return probeHTTP - down
+	}
+	if h.http == nil {
+		h.http = h.client.run(ctx, h.client.newHTTP())
+	}
+	if h.http.up() != nil && (down >= h.limit || h.limit == budget && h.grpc.failed()) {
+		h.onHTTP = true
+		return h.withHTTP(ctx)
+	}
+	return max(h.limit-down, probeHTTP)
+}
+
+// published reports whether all that is wanted has been published on the present
+// session.
+func (c *Client) published() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := c.link.Load()
+	if l == nil {
+		return false
+	}
+	for _, p := range c.publications {
+		if p.session != l.session.ID || p.done != p.generation {
+			return false
+		}
+	}
+	return true
+}
+
+// withdraw takes everything back that was published over a transport which is about
+// to be left.
+func (c *Client) withdraw(ctx context.Context, t wire.Transport) {
+	ctx, cancel := context.WithTimeout(ctx, handover)
+	defer cancel()
+	c.mu.Lock()
+	var all []wire.Service
+	for s := range c.publications {
+		all = append(all, s)
+	}
+	c.mu.Unlock()
+	for _, s := range all {
+		if err := t.Publish(ctx, s, nil); err != nil {
+			c.logger.Info("an instance stays registered over HTTP until its beats are missed", "service", s.Name, "err", err)
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package rollcall
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/rollcall-registry/rollcall/client/internal/disk"
+	"github.com/rollcall-registry/rollcall/client/internal/schedule"
+	"github.com/rollcall-registry/rollcall/client/internal/wire"
+)
+
+// The times of files.
+const (
+	// writeDelay is how long changes of a service are gathered before its file is
+	// written.
+	writeDelay = time.Second
+	// switchPeriod is how often the failover switch is looked at, as Nacos clients do.
+	switchPeriod = 5 * time.Second
+)
+
+// diskCache is the files of a client. Without a directory its methods do nothing.
+type diskCache struct {
+	client *Client
+	writer *schedule.Job
+	looker *schedule.Job
+
+	mu       sync.Mutex
+	dirty    map[wire.Service][]byte // to be written
+	failing  bool                    // the last write failed, and that was logged
+	switches map[string]disk.Switch  // by namespace
+}
+
+func newDiskCache(c *Client) *diskCache {
+	d := &diskCache{client: c, dirty: make(map[wire.Service][]byte), switches: make(map[string]disk.Switch)}
+	d.writer = c.queue.Job(schedule.Normal, d.write)
+	d.looker = c.queue.Job(schedule.Normal, d.look)
+	return d
+}
+
+func (d *diskCache) start() {
+	if d.client.cfg.failoverDir != "" {
+		d.looker.Wake()
+	}
+}
+
+// store keeps a list, some time.
+func (d *diskCache) store(s wire.Service, raw []byte) {
+	if d.client.cfg.diskDir == "" {
+		return
+	}
+	d.mu.Lock()
+	d.dirty[s] = raw
+	d.mu.Unlock()
+	d.writer.Within(writeDelay)
+}
+
+// write writes what is to be written. What fails is not tried again before it changes.
+func (d *diskCache) write(context.Context) time.Duration {
+	d.mu.Lock()
+	dirty := d.dirty
+	d.dirty = make(map[wire.Service][]byte)
+	d.mu.Unlock()
+	var failure error
+	for s, raw := range dirty {
+		if err := disk.Dir(d.client.cfg.diskDir).Store(s.Namespace, s.Group, s.Name, raw); err != nil {
+			failure = err
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if failure != nil && !d.failing {
+		d.client.logger.Warn("the disk cache cannot be written", "err", failure)
+	}
+	d.failing = failure != nil
+	return schedule.Idle
+}
+
+// load returns what the disk has of a service, if it is not too old.
+func (d *diskCache) load(s wire.Service) (raw []byte, at time.Time, ok bool) {
+	cfg := &d.client.cfg
+	if cfg.diskDir == "" {
+		return nil, time.Time{}, false
+	}
+	raw, at, err := disk.Dir(cfg.diskDir).Load(s.Namespace, s.Group, s.Name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		d.client.logger.Warn("the disk cache cannot be read", "err", err)
+	}
+	return raw, at, err == nil && (cfg.diskMaxAge <= 0 || time.Since(at) <= cfg.diskMaxAge)
+}
+
+// look reads the switches of all namespaces of which something is watched, and puts
+// what belongs to them over what is watched.
+func (d *diskCache) look(context.Context) time.Duration {
+	c := d.client
+	c.mu.Lock()
+	entries := make(map[wire.Service]*entry, len(c.entries))
+	maps.Copy(entries, c.entries)
+	c.mu.Unlock()
+	changed := make(map[string]bool)
+	for s := range entries {
+		if _, seen := changed[s.Namespace]; !seen {
+			changed[s.Namespace] = d.lookAt(s.Namespace)
+		}
+	}
+	for s, e := range entries {
+		if changed[s.Namespace] {
+			e.override(d.failover(s))
+		}
+	}
+	return switchPeriod
+}
+
+// lookAt reads the switch of a namespace and reports whether it was written since.
+func (d *diskCache) lookAt(namespace string) (changed bool) {
+	now, err := disk.Dir(d.client.cfg.failoverDir).Switch(namespace)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	before := d.switches[namespace]
+	if err != nil || now == before {
+		return false // a switch that cannot be read stays where it was
+	}
+	d.switches[namespace] = now
+	if now.On != before.On {
+		d.client.logger.Warn("failover switch", "namespace", namespace, "on", now.On)
+	}
+	return true
+}
+
+// failover returns what stands for a service while the switch is on; nil if it is off,
+// and if there is nothing for the service or an empty list: then what is live is
+// better.
+func (d *diskCache) failover(s wire.Service) *Snapshot {
+	if d.client.cfg.failoverDir == "" {
+		return nil
+	}
+	d.mu.Lock()
+	on := d.switches[s.Namespace].On
+	d.mu.Unlock()
+	if !on {
+		return nil
+	}
+	raw, at, err := disk.Dir(d.client.cfg.failoverDir).Failover(s.Namespace, s.Group, s.Name)
+	if err != nil {
+		return nil
+	}
+	v, err := new(view).fromDisk(raw, at)
+	if err != nil || len(v.instances) == 0 {
+		return nil
+	}
+	return NewSnapshot(SnapshotInfo{Service: Service(s), Source: FromFailover, Time: at}, v.instances...)
+}

@@ -1,0 +1,284 @@
+package rollcall
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rollcall-registry/rollcall/client/internal/schedule"
+	"github.com/rollcall-registry/rollcall/client/internal/wire"
+)
+
+// entry is a service that is watched, by one watch or several: the server has one
+// subscription for all of them.
+type entry struct {
+	client  *Client
+	service wire.Service
+	job     *schedule.Job
+	changed broadcast // something became known, or a subscription failed
+
+	// guarded by Client.mu
+	subscribed string // the session on which the server was asked for pushes
+	tried      string // the session on which it was last tried
+	failures   int
+	failure    error     // of the last try
+	due        time.Time // when to ask again
+
+	mu      sync.Mutex // below Client.mu
+	watches []*Watch
+	live    *view     // what servers said
+	over    *Snapshot // what the failover switch put over it; nil when it is off
+	shown   *Snapshot // what the watches have last been given; never nil
+}
+
+// entry returns the entry of a service. The caller holds mu.
+func (c *Client) entry(s wire.Service) *entry {
+	e := c.entries[s]
+	if e == nil {
+		e = &entry{client: c, service: s, live: new(view), shown: NewSnapshot(SnapshotInfo{Service: Service(s)})}
+		e.job = c.queue.Job(schedule.Normal, e.run)
+		c.entries[s] = e
+	}
+	return e
+}
+
+// list returns the watches.
+func (e *entry) list() []*Watch {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.watches)
+}
+
+// run makes the server push the service, asks again now and then, and unsubscribes
+// when nobody watches any more.
+func (e *entry) run(ctx context.Context) time.Duration {
+	c := e.client
+	c.mu.Lock()
+	l, unwatched := c.link.Load(), len(e.list()) == 0
+	subscribed := l != nil && e.subscribed == l.session.ID
+	wait := time.Until(e.due)
+	if unwatched {
+		delete(c.entries, e.service)
+		e.job.Stop()
+		c.counts.services.Add(-1)
+		if e.subscribed != "" {
+			c.counts.subscribed.Add(-1)
+		}
+	}
+	c.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, operation)
+	defer cancel()
+	switch {
+	case unwatched && subscribed:
+		c.unsubscribe(ctx, l, e.service)
+		return schedule.Idle
+	case unwatched:
+		return schedule.Idle
+	case l == nil:
+		e.fallBack()
+		return schedule.Idle // woken when there is a link
+	case !subscribed:
+		return e.ask(ctx, l, l.transport.Subscribe)
+	case e.settle() > 0:
+		return e.settle()
+	case l.session.Polls || c.cfg.resync <= 0:
+		return schedule.Idle
+	case wait > 0:
+		return wait
+	default:
+		return e.ask(ctx, l, l.transport.Query)
+	}
+}
+
+// unsubscribe takes a subscription back. A failure is of no matter: pushes that come
+// all the same are dropped, and the session ends some time.
+func (c *Client) unsubscribe(ctx context.Context, l *link, s wire.Service) {
+	started := time.Now()
+	err := l.transport.Unsubscribe(ctx, s)
+	c.cfg.metrics.CallDone("unsubscribe", time.Since(started), err)
+}
+
+// ask subscribes or asks again, and returns when to do so next.
+func (e *entry) ask(ctx context.Context, l *link, how func(context.Context, wire.Service) (wire.List, error)) time.Duration {
+	c := e.client
+	began := e.applied()
+	started := time.Now()
+	list, err := how(ctx, e.service)
+	c.cfg.metrics.CallDone("watch", time.Since(started), err)
+	if err == nil {
+		err = e.apply(list, began)
+	}
+	c.mu.Lock()
+	e.tried, e.failure = l.session.ID, err
+	if err == nil && e.subscribed != l.session.ID {
+		if e.subscribed == "" {
+			c.counts.subscribed.Add(1)
+		}
+		e.subscribed = l.session.ID
+	}
+	if err != nil {
+		e.failures++
+	} else {
+		e.failures = 0
+	}
+	failures, next := e.failures, c.nextResync(l)
+	e.due = time.Now().Add(next)
+	c.mu.Unlock()
+	e.changed.send()
+	c.changes.send()
+	switch {
+	case err == nil:
+		return next
+	case wire.Final(err):
+		e.fallBack()
+		return refusedPause
+	default:
+		c.logger.Warn("watch", "namespace", e.service.Namespace, "group", e.service.Group, "service", e.service.Name, "err", err)
+		e.fallBack()
+		return c.cfg.backoff.Delay(failures)
+	}
+}
+
+// nextResync returns when to ask again: a fifth more or less than what is set, so that
+// watches which began together do not stay together.
+func (c *Client) nextResync(l *link) time.Duration {
+	if l.session.Polls || c.cfg.resync <= 0 {
+		return schedule.Idle
+	}
+	return c.cfg.resync*4/5 + rand.N(c.cfg.resync*2/5+1)
+}
+
+// applied returns how many lists have been applied.
+func (e *entry) applied() uint64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.live.applied
+}
+
+// pushed takes what a server sent.
+func (c *Client) pushed(list wire.List) {
+	c.mu.Lock()
+	e := c.entries[list.Service]
+	c.mu.Unlock()
+	if e == nil {
+		c.cfg.metrics.Dropped("push_unwatched")
+		return
+	}
+	_ = e.apply(list, e.applied()) // counted there
+	e.changed.send()
+}
+
+var errNoHosts = errors.New("a list without hosts")
+
+// apply takes a list, if it is newer than what is known; see view.take. began is what
+// applied returned when the request was made that the list answers.
+func (e *entry) apply(list wire.List, began uint64) error {
+	c := e.client
+	received := time.Now()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	next, verdict, err := e.live.take(&list, began, c.cfg.emptyProtection)
+	if err != nil {
+		c.cfg.metrics.Dropped("list_malformed")
+		return &wire.Error{Kind: wire.BadAnswer, Server: list.Server, Err: err}
+	}
+	switch verdict {
+	case stale:
+		c.cfg.metrics.Dropped("push_stale")
+		return nil
+	case foreign:
+		c.cfg.metrics.Dropped("push_foreign")
+		return nil
+	}
+	e.live = next
+	if next.held {
+		e.job.Within(c.cfg.emptyProtection)
+	} else {
+		c.disk.store(e.service, list.Raw)
+	}
+	if e.show() {
+		c.cfg.metrics.Published(Service(e.service), len(next.instances), time.Since(received))
+	}
+	return nil
+}
+
+// settle ends the protection of an empty list if its time has come, and returns how
+// long it still has; 0 if there is none.
+func (e *entry) settle() time.Duration {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.live.held {
+		return 0
+	}
+	if left := e.client.cfg.emptyProtection - time.Since(e.live.heldSince); left > 0 {
+		return left
+	}
+	next := *e.live
+	next.held, next.instances = false, nil
+	e.live = &next
+	e.show()
+	return 0
+}
+
+// fallBack shows what the disk has, if nothing is known from a server.
+func (e *entry) fallBack() {
+	if list, at, ok := e.client.disk.load(e.service); ok {
+		e.mu.Lock()
+		if !e.live.known {
+			if next, err := e.live.fromDisk(list, at); err == nil {
+				e.live = next
+				e.show()
+			}
+		}
+		e.mu.Unlock()
+	}
+	e.changed.send()
+}
+
+// override puts what the failover switch says over what servers say; nil takes it off.
+func (e *entry) override(s *Snapshot) {
+	e.mu.Lock()
+	e.over = s
+	e.show()
+	e.mu.Unlock()
+	e.changed.send()
+}
+
+// known reports whether there is anything to show.
+func (e *entry) known() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.shown.info.Source != FromNowhere
+}
+
+// show gives the watches what is to be seen now, and reports whether that is anything
+// new. The caller holds e.mu.
+func (e *entry) show() bool {
+	info := SnapshotInfo{
+		Service: Service(e.service), Revision: e.shown.info.Revision + 1, Time: e.live.at,
+		Source: e.live.source(), Protected: e.live.protected, HeldEmpty: e.live.held,
+	}
+	instances := e.live.instances
+	if e.over != nil {
+		instances = e.over.instances
+		info.Source, info.Time, info.Protected, info.HeldEmpty = FromFailover, e.over.info.Time, false, false
+	}
+	if e.shown.like(info, instances) {
+		return false
+	}
+	e.shown = &Snapshot{info, instances}
+	for _, w := range e.watches {
+		w.offer(e.shown)
+	}
+	return true
+}
+
+// like reports whether a snapshot would show the same. Instances that are equal are
+// the same pointers.
+func (s *Snapshot) like(info SnapshotInfo, instances []*Instance) bool {
+	return s.info.Source == info.Source && s.info.Protected == info.Protected && s.info.HeldEmpty == info.HeldEmpty &&
+		slices.Equal(s.instances, instances)
+}

@@ -1,0 +1,252 @@
+package rollcall
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/rollcall-registry/rollcall/client/internal/schedule"
+	"github.com/rollcall-registry/rollcall/client/internal/wire"
+)
+
+// The bounds of operations of the engine.
+const (
+	// operation bounds one attempt to publish or subscribe, however many requests of
+	// the protocol it takes.
+	operation = 15 * time.Second
+	// refusedPause is how long what a server refused for good is left alone.
+	refusedPause = 30 * time.Second
+)
+
+// publication is what the client wants to have registered of one service. Its fields
+// are guarded by Client.mu.
+type publication struct {
+	client  *Client
+	service wire.Service
+	job     *schedule.Job
+
+	wanted  map[wire.Key]*Registration
+	leaving []*Registration // removed, and not known to be gone
+
+	generation uint64 // grows with each change of what is wanted
+	done       uint64 // the last one that a server has
+	session    string // on which it has it
+	tried      string // the session on which Publish was called last
+	failures   int
+	// cautious: the server refused a set with several unproven instances, so that
+	// they are tried one by one to find the bad one.
+	cautious bool
+}
+
+// publication returns the publication of a service. The caller holds mu.
+func (c *Client) publication(s wire.Service) *publication {
+	p := c.publications[s]
+	if p == nil {
+		p = &publication{client: c, service: s, wanted: make(map[wire.Key]*Registration)}
+		p.job = c.queue.Job(schedule.High, p.run)
+		c.publications[s] = p
+	}
+	return p
+}
+
+// attempt is what one Publish is about.
+type attempt struct {
+	link       *link
+	generation uint64
+	instances  []wire.Instance
+	versions   map[*Registration]uint64 // of what of each registration is in the set
+	leaving    []*Registration
+	complete   bool // the set is all that is wanted
+}
+
+// run makes the server hold what is wanted.
+func (p *publication) run(ctx context.Context) time.Duration {
+	a, next := p.begin()
+	if a == nil {
+		return next
+	}
+	ctx, cancel := context.WithTimeout(ctx, operation)
+	defer cancel()
+	started := time.Now()
+	err := a.link.transport.Publish(ctx, p.service, a.instances)
+	p.client.cfg.metrics.CallDone("publish", time.Since(started), err)
+	return p.end(a, err)
+}
+
+// begin returns what is to be done, nil if nothing is.
+func (p *publication) begin() (*attempt, time.Duration) {
+	c := p.client
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := c.link.Load()
+	switch {
+	case c.closed:
+		return nil, schedule.Idle
+	case l == nil:
+		p.retrying(*c.lastError.Load())
+		return nil, schedule.Idle // woken when there is one
+	case p.session == l.session.ID && p.done == p.generation:
+		return nil, p.rest()
+	case len(p.wanted) == 0 && p.tried != l.session.ID:
+		p.gone(p.leaving) // this session has never heard of them
+		p.session, p.done = l.session.ID, p.generation
+		return nil, p.rest()
+	}
+	p.tried = l.session.ID
+	a := &attempt{link: l, generation: p.generation, leaving: slices.Clone(p.leaving), complete: true, versions: make(map[*Registration]uint64)}
+	unproven := 0
+	for _, r := range p.wanted {
+		i, version, include := r.want, r.version, true
+		if !r.proven() {
+			unproven++
+			if p.cautious && unproven > 1 || r.refused {
+				i, version, include = r.good, r.goodVersion, r.goodVersion > 0
+				a.complete = a.complete && r.refused
+			}
+		}
+		if include {
+			a.instances = append(a.instances, i)
+			a.versions[r] = version
+		}
+	}
+	return a, 0
+}
+
+// rest says when to run again although all is well. An empty publication is
+// forgotten.
+func (p *publication) rest() time.Duration {
+	if len(p.wanted) == 0 {
+		delete(p.client.publications, p.service)
+		p.job.Stop()
+	}
+	for _, r := range p.wanted {
+		if r.refused {
+			return refusedPause
+		}
+	}
+	return schedule.Idle
+}
+
+// end takes the result of an attempt and returns when to try again.
+func (p *publication) end(a *attempt, err error) time.Duration {
+	c := p.client
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer c.changes.send()
+	var part *wire.PartError
+	failed := func(r *Registration) error {
+		if part != nil {
+			return part.Failed[r.key]
+		}
+		return err
+	}
+	_ = errors.As(err, &part)
+	for r, version := range a.versions {
+		if failed(r) == nil {
+			r.has(version, a.link.session.ID)
+		}
+	}
+	if err == nil {
+		p.gone(a.leaving)
+		p.failures = 0
+		if a.complete {
+			p.session, p.done, p.cautious = a.link.session.ID, a.generation, false
+		}
+		if p.done == p.generation {
+			return p.rest()
+		}
+		return 0
+	}
+	c.logger.Warn("publish", "namespace", p.service.Namespace, "group", p.service.Group, "service", p.service.Name, "err", err)
+	p.failures++
+	again := p.blame(a, failed)
+	if again {
+		return 0
+	}
+	return c.cfg.backoff.Delay(p.failures)
+}
+
+// blame deals with what failed, and reports whether something changed that makes it
+// worth trying again at once. Only what a server never accepted can be what it refuses
+// for good: that is given up if someone waits for it, and else left alone for a while.
+func (p *publication) blame(a *attempt, failed func(*Registration) error) (again bool) {
+	var unproven []*Registration
+	for r, version := range a.versions {
+		err := failed(r)
+		if err == nil {
+			continue
+		}
+		r.failed(err)
+		if wire.Final(err) && version == r.version && !r.proven() {
+			unproven = append(unproven, r)
+		}
+	}
+	if len(unproven) > 1 && !p.cautious && !individual(failed, unproven) {
+		p.cautious = true
+		return true
+	}
+	for _, r := range unproven {
+		p.refuse(r, failed(r))
+		again = true
+	}
+	return again
+}
+
+// individual reports whether the failures are known one by one.
+func individual(failed func(*Registration) error, regs []*Registration) bool {
+	for _, r := range regs[1:] {
+		if failed(r) != failed(regs[0]) {
+			return true
+		}
+	}
+	return false
+}
+
+// refuse takes back what a server refuses for good.
+func (p *publication) refuse(r *Registration, err error) {
+	p.generation++
+	switch {
+	case r.goodVersion > 0: // an update; what was before is good
+		r.want, r.version = r.good, r.goodVersion
+		r.refusal = err
+	case r.async:
+		r.refused = true
+	default:
+		delete(p.wanted, r.key)
+		r.refusal = err
+		r.set(RegState{Phase: Removed, Err: err})
+	}
+	r.changed.send()
+}
+
+// retrying marks what is not registered. The caller holds mu.
+func (p *publication) retrying(err error) {
+	for _, r := range p.wanted {
+		r.failed(err)
+	}
+}
+
+// gone tells who waits that instances are not registered any more.
+func (p *publication) gone(left []*Registration) {
+	for _, r := range left {
+		r.gone = true
+		r.changed.send()
+	}
+	p.leaving = slices.DeleteFunc(p.leaving, func(r *Registration) bool { return r.gone })
+}
+
+// endRegistrations marks all registrations as removed when the client closes.
+func (c *Client) endRegistrations() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range c.publications {
+		for _, r := range slices.AppendSeq(p.leaving, maps.Values(p.wanted)) {
+			r.end(ErrClosed)
+		}
+	}
+	for _, r := range c.persistent {
+		r.end(ErrClosed)
+	}
+}
