@@ -25,7 +25,8 @@ type Runner struct {
 	// else the machine does meets all of them.
 	Rounds int
 	Seed   uint64
-	// Interval is the time between two samples.
+	// Interval is the time between two samples; if it is 0, a twentieth of the time
+	// that is recorded, within bounds.
 	Interval time.Duration
 	// Patience is how long a change may take to reach all subscribers; 10 s if it is
 	// 0.
@@ -104,6 +105,9 @@ func (r *Runner) once(ctx context.Context, g *gathered, round int, at Progress) 
 	defer w.Close(ctx)
 
 	tell("prepare", 0)
+	if err := g.target.FindProcess(); err != nil {
+		return g.fail(ctx, "prepare", err)
+	}
 	before := g.usage()
 	if err := w.Prepare(ctx); err != nil {
 		return g.fail(ctx, "prepare", err)
@@ -111,7 +115,7 @@ func (r *Runner) once(ctx context.Context, g *gathered, round int, at Progress) 
 	tell("run", g.config.Warmup+g.config.Duration)
 	l := &load.Loop{
 		Workers: kind.WorkersOf(g.config), Rate: g.config.Rate, Count: g.config.Count,
-		Warmup: g.config.Warmup, Duration: g.config.Duration, Interval: r.Interval,
+		Warmup: g.config.Warmup, Duration: g.config.Duration, Interval: cmp.Or(r.Interval, intervalOf(g.config.Duration)),
 	}
 	meter := newMeter(g.target.PID)
 	l.OnInterval = func(i *load.Interval) {
@@ -147,5 +151,11 @@ func (r *Runner) once(ctx context.Context, g *gathered, round int, at Progress) 
 
 // patience is how long a change may take to reach all subscribers.
 const patience = 10 * time.Second
+
+// intervalOf gives a recorded time some twenty samples, none so short that it holds
+// hardly anything, or so long that what happens within is not seen.
+func intervalOf(recorded time.Duration) time.Duration {
+	return min(max(recorded/20, 50*time.Millisecond), time.Second)
+}
 
 var errNothing = errors.New("nothing was done")

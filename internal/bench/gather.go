@@ -29,7 +29,7 @@ type meter struct {
 // used is what was used within the recorded time.
 type used struct {
 	server, self time.Duration
-	resident     int64
+	resident     int64 // 0 when the process is not known, or has gone
 }
 
 func newMeter(pid int) *meter {
@@ -191,7 +191,7 @@ func (g *gathered) finish() report.Result {
 	for _, name := range g.names {
 		r.Times = append(r.Times, timesOf(name, g.times[name], g.points[name]))
 	}
-	if g.target.PID != 0 && g.rounds > 0 {
+	if g.target.PID != 0 && g.rounds > 0 && g.used.resident > 0 {
 		r.Process = &report.Process{
 			PID: g.target.PID, CPUSeconds: g.used.server.Seconds(), CPUPerUnit: micros(g.used.server) / units,
 			Before: g.before, After: g.used.resident,

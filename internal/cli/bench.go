@@ -69,6 +69,7 @@ func (a *app) benchCommand() *cobra.Command {
 	}
 	b := &benchCommand{app: a, flags: cmd.Flags()}
 	b.addFlags()
+	cmd.AddCommand(a.benchCompareCommand(), a.benchWorkloadsCommand())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		ctx, stop := untilSignal(cmd.Context(), a.process.Signals)
 		defer stop()

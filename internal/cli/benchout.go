@@ -23,10 +23,29 @@ func (b *benchCommand) write(run *benchreport.Run) error {
 			return err
 		}
 	}
+	if b.html != "" {
+		if err := writeReport(b.html, run.HTML); err != nil {
+			return err
+		}
+	}
 	if b.json {
 		return run.Write(b.app.process.Stdout)
 	}
-	return run.Table(b.app.process.Stdout)
+	if err := run.Table(b.app.process.Stdout); err != nil {
+		return err
+	}
+	return b.compare(run)
+}
+
+// compare compares the servers of a run, if there are several and anything can be.
+func (b *benchCommand) compare(run *benchreport.Run) error {
+	sets := run.Sets("")
+	list, err := benchreport.Compare(sets)
+	if err != nil {
+		return nil //nolint:nilerr // there is nothing to compare, which the table has shown
+	}
+	fmt.Fprintln(b.app.process.Stdout)
+	return benchreport.WriteComparison(b.app.process.Stdout, sets, list)
 }
 
 // writeReport has write fill a file.

@@ -21,7 +21,7 @@ func thousands(f float64) string {
 // micros writes a time in microseconds with three figures and its unit.
 func micros(us float64) string {
 	switch {
-	case us == 0:
+	case us <= 0:
 		return "-"
 	case us < 1000:
 		return figures(us) + " µs"

@@ -18,7 +18,7 @@ func (r *Run) Table(w io.Writer) error {
 	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(columns, strings.Join(head, "\t")+"\t")
 	for i := range r.Results {
-		cells := r.Results[i].cells()
+		cells := r.Results[i].Cells()
 		if several {
 			cells = append([]string{r.Results[i].Server}, cells...)
 		}
@@ -43,9 +43,9 @@ func (r *Run) servers() int {
 	return len(names)
 }
 
-// cells are the columns of the table. A result whose verification failed has no
+// Cells are the columns of the table. A result whose verification failed has no
 // figures.
-func (r *Result) cells() []string {
+func (r *Result) Cells() []string {
 	if r.Fault != "" {
 		return []string{r.Title(), string(r.Config.Protocol), "FAILED", "-", "-", "-", "-", "-", "-", thousands(float64(r.Failed))}
 	}
@@ -63,18 +63,31 @@ func (r *Result) cells() []string {
 	}
 }
 
+// Units is how many units were done.
+func (r *Result) Units() float64 { return float64(r.Done) }
+
 // remarks writes what the line has no room for.
 func (r *Result) remarks(w io.Writer, several bool) error {
 	title := r.Title() + " via " + string(r.Config.Protocol)
 	if several {
 		title = r.Server + ", " + title
 	}
+	lines := r.Remarks()
+	if r.Fault != "" {
+		lines = append([]string{"FAILED: " + r.Fault}, lines...)
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "\n%s\n  %s\n", title, strings.Join(lines, "\n  "))
+	return err
+}
+
+// Remarks are what is to be said besides the figures of the units.
+func (r *Result) Remarks() []string {
 	var lines []string
 	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
-	if r.Fault != "" {
-		say("FAILED: %s", r.Fault)
-	}
-	if r.FirstError != "" && r.FirstError != r.Fault {
+	if r.FirstError != "" {
 		say("%s of %s units failed, the first: %s", thousands(float64(r.Failed)), thousands(float64(r.Failed+r.Done)), r.FirstError)
 	}
 	if r.Missed > 0 {
@@ -91,11 +104,7 @@ func (r *Result) remarks(w io.Writer, several bool) error {
 	if r.Generator.limits(r) {
 		say("the generator used %.0f %% of a core: it may have been the limit", 100*r.Generator.CPUSeconds/r.Seconds)
 	}
-	if len(lines) == 0 {
-		return nil
-	}
-	_, err := fmt.Fprintf(w, "\n%s\n  %s\n", title, strings.Join(lines, "\n  "))
-	return err
+	return lines
 }
 
 // rest are the times beside those of the units.

@@ -40,6 +40,7 @@ type Target struct {
 	Timeout time.Duration
 
 	dialer *rpc.Dialer
+	found  bool // PID was found and not given
 }
 
 // grpcOffset is how far above the HTTP port SDKs look for gRPC. Source: Nacos,
@@ -112,11 +113,11 @@ func (t *Target) Dial(ctx context.Context, p Protocol) (Session, error) {
 	return t.dialHTTP(ctx)
 }
 
-// FindProcess sets PID to the process that listens at the HTTP address, if it is not
-// set and the address is of this machine. A process that is not found is no error,
-// one that is set and not there is.
+// FindProcess looks which process listens at the HTTP address, if PID was not given
+// and the address is of this machine. One that is not found is no error, one that was
+// given and is not there is. It must not be called while the server is measured.
 func (t *Target) FindProcess() error {
-	if t.PID != 0 {
+	if t.PID != 0 && !t.found {
 		_, err := process.Read(t.PID)
 		return err
 	}
@@ -128,6 +129,6 @@ func (t *Target) FindProcess() error {
 	if err != nil {
 		return fmt.Errorf("server %q: the port is no number: %w", t.HTTP, err)
 	}
-	t.PID, _ = process.Listener(uint16(n))
+	t.PID, t.found = process.Listener(uint16(n))
 	return nil
 }

@@ -1,0 +1,103 @@
+package report
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/rollcall-registry/rollcall/internal/bench/workload"
+)
+
+// full is a run with everything that a page may show.
+func full() *Run {
+	ours, theirs, failed := result("ours", 100, 110, 105, 99, 102), result("<theirs>", 50, 51, 52, 53, 54), result("ours", 1)
+	for _, r := range []*Result{&ours, &theirs} {
+		r.Times[0].Curve = []Quantile{{0, 10}, {50, 20}, {90, 80}, {99, 300}, {99.9, 5000}, {100, 2e6}}
+		r.Process = &Process{PID: 1, CPUPerUnit: 12.5, After: 30 << 20}
+		for n := range r.Samples {
+			r.Samples[n].Resident, r.Samples[n].P99 = 30<<20, 300
+		}
+	}
+	ours.Failed, ours.FirstError = 3, `the answer is "<b>no</b>"`
+	ours.Figures = []workload.Figure{{Name: "lost final states", Value: 2}, {Name: "memory", Value: 5 << 20, Unit: "B"}}
+	failed.Config.Workload, failed.Fault = "register", "verify: it holds nothing"
+	return &Run{Format: Format, Plan: "p", Tool: "rollcall", Machine: "m", Results: []Result{ours, theirs, failed}}
+}
+
+// The page is in order, whatever the texts in it, and asks for nothing from elsewhere.
+func TestHTML(t *testing.T) {
+	var b bytes.Buffer
+	if err := full().HTML(&b); err != nil {
+		t.Fatal(err)
+	}
+	text := b.String()
+	for _, want := range []string{
+		"query of 10", "&lt;theirs&gt;", "&lt;b&gt;no&lt;/b&gt;", "it holds nothing", "lost final states: 2", "5.0 MiB",
+		"Latency by percentile", "Units a second over time", "<polyline", "99.9 %", "0.5",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing", want)
+		}
+	}
+	if found := regexp.MustCompile(`(?i)https?://|src=|href=|@import|url\(|<script`).FindString(text); found != "" {
+		t.Errorf("the page refers to something: %q", found)
+	}
+	wellFormed(t, text)
+}
+
+func TestHTMLOfNothing(t *testing.T) {
+	var b bytes.Buffer
+	if err := (&Run{Results: []Result{{}}}).HTML(&b); err != nil {
+		t.Fatal(err)
+	}
+	wellFormed(t, b.String())
+}
+
+// wellFormed checks that all elements are closed in their order.
+func wellFormed(t *testing.T, page string) {
+	t.Helper()
+	d := xml.NewDecoder(strings.NewReader(strings.Replace(page, "<!DOCTYPE html>", "", 1)))
+	for {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
+			return
+		} else if err != nil {
+			t.Fatalf("the page is not well-formed: %v", err)
+		}
+	}
+}
+
+func TestTable(t *testing.T) {
+	var b bytes.Buffer
+	if err := full().Table(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"FAILED", "12.5 µs", "30.0 MiB", "3 of 103 units failed", "lost final states: 2"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%q is missing in\n%s", want, b.String())
+		}
+	}
+	if strings.Contains(b.String(), "register  http       1") {
+		t.Error("a server that was caught has figures")
+	}
+}
+
+func TestFormat(t *testing.T) {
+	for want, got := range map[string]string{
+		"0": thousands(0), "999": thousands(999), "1,000": thousands(1000), "12,345,678": thousands(12345678), "-1,234": thousands(-1234.6),
+		"2.5": thousands(2.5), "-": micros(0), "9.99 µs": micros(9.99), "12.3 ms": micros(12345), "1.50 s": micros(1.5e6),
+		"512 B": figure(512, "B"), "20.0 KiB": figure(20480, "B"), "1.5 MiB": figure(1.5*(1<<20), "B"), "1.5s": figure(1.5, "s"),
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	for high, want := range map[float64]float64{10: 2, 9: 2, 100: 20, 0.7: 0.1, 39: 5} {
+		if got := niceStep(high); got < want*0.999 || got > want*1.001 {
+			t.Errorf("the step to %v is %v, want %v", high, got, want)
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rollcall-registry/rollcall/servertest"
+)
+
+// A whole run as a user would have it: a scenario, all forms of output, and a
+// comparison with itself.
+func TestBench(t *testing.T) {
+	t.Parallel()
+	server := servertest.New(t)
+	dir := t.TempDir()
+	file := func(name string) string { return filepath.Join(dir, name) }
+	writeFile(t, file("mine.yaml"), []byte(`
+name: mine
+defaults: {protocol: [http, grpc], connections: 2, warmup: 10ms, duration: 200ms}
+workloads:
+  - {workload: query, services: 3, instances: 2}
+`))
+	args := []string{"bench", "-s", server.Addr(), "--grpc", server.Addr(), "--scenario", file("mine.yaml")}
+	got := run(t, Process{}, append(args, "--save", file("a.json"), "--html", file("a.html"), "--interval", "20ms")...)
+	if got.code != exitOK || strings.Count(got.stdout, "query of 2") != 2 || got.stderr != "" {
+		t.Fatalf("got %+v", got)
+	}
+	if page, err := os.ReadFile(file("a.html")); err != nil || !strings.Contains(string(page), "query of 2 via grpc") {
+		t.Errorf("the page: %v", err)
+	}
+	got = run(t, Process{}, append(args, "--json", "--protocol", "http")...)
+	if got.code != exitOK || !strings.Contains(got.stdout, `"format": 1`) || strings.Contains(got.stdout, `"protocol": "grpc"`) {
+		t.Errorf("json: %+v", got)
+	}
+	writeFile(t, file("b.json"), []byte(got.stdout))
+	got = run(t, Process{}, "bench", "compare", file("a.json"), file("b.json"))
+	if got.code != exitOK || !strings.Contains(got.stdout, "a.json") || !strings.Contains(got.stdout, "per second") {
+		t.Errorf("compare: %+v", got)
+	}
+	got = run(t, Process{}, append(args, "--against", "other="+server.Addr()+",grpc="+server.Addr(), "--rounds", "2", "--protocol", "http")...)
+	if got.code != exitOK || !strings.Contains(got.stdout, "other") || !strings.Contains(got.stdout, "ratio") {
+		t.Errorf("against: %+v", got)
+	}
+}
+
+func TestBenchMisuse(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "x.yaml")
+	writeFile(t, file, []byte("workloads:\n  - {workload: query, instanses: 10}\n"))
+	for _, tt := range []struct {
+		name   string
+		args   []string
+		code   int
+		stderr string
+	}{
+		{"another machine", []string{"-s", "10.0.0.7:8848"}, exitUsage, "10.0.0.7:8848 is not of this machine: say --allow-remote"},
+		{"gRPC of another machine", []string{"--grpc", "10.0.0.7:9848"}, exitUsage, "--allow-remote"},
+		{"against another machine", []string{"--against", "x=10.0.0.7:8848"}, exitUsage, "--allow-remote"},
+		{"against nothing", []string{"--against", "x"}, exitUsage, "write NAME=host:port"},
+		{"against itself", []string{"--against", "rollcall=127.0.0.1:1"}, exitUsage, "the name is taken"},
+		{"profile", []string{"--profile", "huge"}, exitUsage, `profile: "huge" is none; there are smoke, laptop, big`},
+		{"only", []string{"--only", "sleep"}, exitUsage, `laptop has no workload "sleep"`},
+		{"a key that is none", []string{"--scenario", file}, exitUsage, "field instanses not found"},
+		{"both", []string{"--scenario", file, "--profile", "smoke"}, exitUsage, "exclude each other"},
+		{"protocol", []string{"--protocol", "smtp"}, exitUsage, "nothing is left to run"},
+		{"connections", []string{"--connections", "-1"}, exitUsage, "connections: -1 is not between"},
+		{"process", []string{"--pid", "999999999"}, exitUsage, "process 999999999"},
+		{"compare", []string{"compare"}, exitUsage, "requires at least 1 arg"},
+		{"compare nothing", []string{"compare", file}, exitFailed, "no saved run"},
+		{"workloads", []string{"workloads"}, exitOK, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got := run(t, Process{}, append([]string{"bench"}, tt.args...)...)
+			if got.code != tt.code || !strings.Contains(got.stderr, tt.stderr) {
+				t.Errorf("got %+v, want code %d and %q", got, tt.code, tt.stderr)
+			}
+		})
+	}
+}
+
+// A server that is not there is a result without figures, and a failure.
+func TestBenchOfNobody(t *testing.T) {
+	t.Parallel()
+	got := run(t, Process{}, "bench", "-s", "127.0.0.1:1", "--profile", "smoke", "--only", "query", "--protocol", "http")
+	if got.code != exitFailed || !strings.Contains(got.stdout, "FAILED") || !strings.Contains(got.stdout, "connection refused") {
+		t.Errorf("got %+v", got)
+	}
+}
