@@ -14,10 +14,21 @@ import (
 // start serves on a free port of loopback.
 func start(t *testing.T, h transport.Handler, limits transporttest.Limits) transporttest.Server {
 	t.Helper()
-	s := New(Config{
+	return run(t, New(Config{
 		MaxConns: limits.Conns, MaxConnsPerIP: limits.ConnsPerIP, MaxMessageBytes: limits.Message, MaxMessageMemory: 64 << 20,
 		MaxStreams: limits.Streams, Keepalive: time.Minute,
-	}, h, slog.New(slog.DiscardHandler))
+	}, h, slog.New(slog.DiscardHandler)))
+}
+
+// server is what serves connections.
+type server interface {
+	Run(context.Context) error
+	ServeConn(ctx context.Context, nc net.Conn, prefix []byte)
+}
+
+// run runs a server on a free port of loopback until the test ends.
+func run(t *testing.T, s server) transporttest.Server {
+	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

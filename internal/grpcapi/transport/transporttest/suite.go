@@ -108,17 +108,14 @@ func (h *handler) session(t *testing.T, n int) *session {
 	return s
 }
 
-// Blocks is for calls that wait until the test lets them go on.
-func (s *session) Blocks(p *grpcv2.Payload) bool { return p.Type == blocking }
-
-// blocking is the type of calls that block.
-const blocking = "Blocking"
-
 // Answer echoes, unless the test wants something else.
 func (s *session) Answer(ctx context.Context, p *grpcv2.Payload, m *transport.Message) {
 	if s.handler.answer != nil {
 		s.handler.answer(s, ctx, p, m)
 		return
+	}
+	if p.Type == blocking {
+		<-ctx.Done()
 	}
 	m.Type = "Echo"
 	m.Buf = append(m.Buf, p.Body...)
