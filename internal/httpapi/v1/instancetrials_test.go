@@ -1,8 +1,11 @@
 package v1
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"regexp"
 	"strings"
@@ -133,6 +136,37 @@ func (s *testServer) kindRows(t testing.TB, service string) []listedKind {
 		t.Fatalf("catalog/instances %s: got %d %s (%v)", service, got.status, got.body, err)
 	}
 	return list.List
+}
+
+// TestUnescapedMetadata: JSON that was pasted into a target as it is gets a clear
+// refusal and changes nothing, in part or whole; escaped, it is taken.
+func TestUnescapedMetadata(t *testing.T) {
+	s := newTestServer(t)
+	const instance = "serviceName=raw&ip=1.1.1.1&port=1"
+	s.ok(t, "POST", "/instance", instance+"&metadata=old=1")
+	for _, metadata := range []string{`{"app":"order","plugins":"A,B"}`, `{"app": "order"}`, `{app:order}`} {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(conn, "PUT /nacos/v1/ns/instance?%s&metadata=%s HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n", instance, metadata)
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatalf("%s: %v", metadata, err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		_ = conn.Close()
+		if err != nil || resp.StatusCode != http.StatusBadRequest || len(body) == 0 {
+			t.Errorf("%s: got %d %q (%v), want 400 with a reason", metadata, resp.StatusCode, body, err)
+		}
+		if i := s.find("raw", "1.1.1.1", 1); i.Metadata != `{"old":"1"}` {
+			t.Errorf("%s: the metadata is now %s", metadata, i.Metadata)
+		}
+	}
+	s.ok(t, "PUT", "/instance", instance+"&metadata="+escape(`{"app":"order","plugins":"A,B"}`))
+	if i := s.find("raw", "1.1.1.1", 1); i.Metadata != `{"app":"order","plugins":"A,B"}` {
+		t.Errorf("escaped: the metadata is now %s", i.Metadata)
+	}
 }
 
 // TestNamesAtTheirLimits: a name of the greatest length is taken by every call that
