@@ -1,0 +1,102 @@
+package balance
+
+import (
+	"fmt"
+	"testing"
+
+	rollcall "github.com/rollcall-registry/rollcall/client"
+)
+
+// TestIdleByWeight: with nothing in flight picks are by weight.
+func TestIdleByWeight(t *testing.T) {
+	s := service(1, 1, 1, 1)
+	p := leastOutstanding{random: seeded().Uint64}.Build(s, nil)
+	counts := make(map[*rollcall.Instance]int)
+	for range 40_000 {
+		in, _ := p.Pick()
+		counts[in]++
+		p.Done(in, nil)
+	}
+	for in, n := range counts {
+		if n < 9500 || n > 10500 {
+			t.Errorf("%s has %d of 40000", in.Addr(), n)
+		}
+	}
+}
+
+// TestSlowInstanceGetsLess: an instance that never answers gets few requests.
+func TestSlowInstanceGetsLess(t *testing.T) {
+	s := service(1, 1, 1, 1)
+	slow := s.At(0)
+	p := leastOutstanding{random: seeded().Uint64}.Build(s, nil)
+	given := 0
+	for range 10_000 {
+		in, _ := p.Pick()
+		if in == slow {
+			given++
+			continue
+		}
+		p.Done(in, nil)
+	}
+	// It is picked only when it is drawn twice, which is one time in 16.
+	if given > 10_000/16+200 {
+		t.Errorf("the slow one got %d of 10000", given)
+	}
+}
+
+// TestLoadIsByWeight: requests that do not end are spread by weight.
+func TestLoadIsByWeight(t *testing.T) {
+	s := service(1, 3, 6)
+	p := leastOutstanding{random: seeded().Uint64}.Build(s, nil)
+	counts := make(map[*rollcall.Instance]int)
+	for range 10_000 {
+		in, _ := p.Pick()
+		counts[in]++
+	}
+	for in, n := range counts {
+		if want := int(in.Weight * 1000); n < want-100 || n > want+100 {
+			t.Errorf("weight %v has %d of 10000, want about %d", in.Weight, n, want)
+		}
+	}
+}
+
+// TestCountsOutliveChanges: Done finds the count of an instance that was replaced, or
+// was away for a while.
+func TestCountsOutliveChanges(t *testing.T) {
+	b := LeastOutstanding()
+	before := service(1)
+	p := b.Build(before, nil)
+	for range 3 {
+		_, _ = p.Pick()
+	}
+	gone := b.Build(service(), p)
+	gone.Done(before.At(0), nil)
+	back := b.Build(service(5), gone)
+	if n := back.(*leastPicker).counters[0].n.Load(); n != 2 {
+		t.Errorf("%d in flight, want 2", n)
+	}
+	for range 4 {
+		back.Done(before.At(0), nil)
+	}
+	if n := back.(*leastPicker).counters[0].n.Load(); n != 0 {
+		t.Errorf("%d in flight, want 0", n)
+	}
+	if n := len(b.Build(service(), back).(*leastPicker).inflight.all); n != 0 {
+		t.Errorf("%d counters are kept for what is gone, want 0", n)
+	}
+}
+
+func ExampleLeastOutstanding() {
+	a, b := rollcall.NewInstance("10.0.0.1", 80), rollcall.NewInstance("10.0.0.2", 80)
+	s := rollcall.NewSnapshot(rollcall.SnapshotInfo{}, &a, &b)
+	pick := LeastOutstanding().Build(s, nil)
+	in, err := pick.Pick()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	// … send the request to in.Addr()
+	pick.Done(in, err)
+	fmt.Println("done")
+	// Output: done
+}
