@@ -2,7 +2,6 @@ package httpmode
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"strconv"
 	"sync"
@@ -138,7 +137,8 @@ func (t *Transport) Publish(ctx context.Context, s wire.Service, instances []wir
 	var jobs []publication
 	for _, i := range instances {
 		key := i.Key()
-		jobs = append(jobs, publication{key, func() error { return t.publish(ctx, s, present[key], i) }})
+		b := present[key]
+		jobs = append(jobs, publication{key, func() error { return t.publish(ctx, s, b, i) }})
 		delete(present, key)
 	}
 	if err := together(jobs); err != nil {
@@ -233,7 +233,7 @@ func (t *Transport) withdraw(ctx context.Context, s wire.Service, b *beat) error
 	i := b.instance
 	err := t.change(ctx, s, func(d dialect) *request { return d.deregister(s, &i) })
 	if err != nil && wire.KindOf(err) != wire.NotFound {
-		return errors.Join(err)
+		return err
 	}
 	t.mu.Lock()
 	delete(t.published[s], i.Key())

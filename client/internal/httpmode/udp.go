@@ -143,7 +143,13 @@ type packet struct {
 	LastRefTime json.RawMessage
 }
 
-var errTooLarge = errors.New("it is too large")
+// maxTime is how long a lastRefTime may be: 19 digits and quotes, with room.
+const maxTime = 32
+
+var (
+	errTooLarge = errors.New("it is too large")
+	errTime     = errors.New("lastRefTime is no number")
+)
 
 // readPacket reads a datagram, compressed or not.
 func readPacket(datagram []byte) (packet, error) {
@@ -157,6 +163,9 @@ func readPacket(datagram []byte) (packet, error) {
 	var p packet
 	if err := json.Unmarshal(datagram, &p); err != nil {
 		return packet{}, fmt.Errorf("packet: %w", err)
+	}
+	if len(p.LastRefTime) > maxTime || bytes.ContainsAny(p.LastRefTime, `{[\\`) {
+		return packet{}, fmt.Errorf("packet: %w", errTime)
 	}
 	return p, nil
 }
@@ -178,11 +187,10 @@ func inflate(b []byte) ([]byte, error) {
 
 // ack makes an acknowledgement. The time is text, whatever it was.
 func (p *packet) ack(kind, data string) []byte {
-	time := string(bytes.Trim(p.LastRefTime, `"`))
 	b, _ := json.Marshal(struct {
 		Type        string `json:"type"`
 		LastRefTime string `json:"lastRefTime"`
 		Data        string `json:"data"`
-	}{kind, time, data}) // strings
+	}{kind, string(bytes.Trim(p.LastRefTime, `"`)), data}) // strings
 	return b
 }

@@ -1,0 +1,239 @@
+package httpmode
+
+import (
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rollcall-registry/rollcall/client/internal/wire"
+)
+
+const listLine = "GET /v1/ns/instance/list"
+
+func subscribe(t *testing.T, w *world) wire.List {
+	t.Helper()
+	list, err := w.Subscribe(t.Context(), orders)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func TestPollsFollowTheServer(t *testing.T) {
+	inWorld(t, []string{first}, nil, func(t *testing.T, w *world) {
+		f := w.fakes[first]
+		list := subscribe(t, w)
+		if !list.Asked || list.Server != first || list.Session == "" || list.Service != orders {
+			t.Errorf("got %+v", list)
+		}
+		time.Sleep(22 * time.Second)
+		f.set(func(f *fake) { f.cacheMillis = 3000 })
+		time.Sleep(14 * time.Second)
+		want := []time.Duration{0, 1 * time.Second, 11 * time.Second, 21 * time.Second, 31 * time.Second, 34 * time.Second}
+		if got := times(f.of(listLine)); !slices.Equal(got, want) {
+			t.Errorf("polls at %v, want %v", got, want)
+		}
+		if n := w.events.pushes(); n != 5 {
+			t.Errorf("%d lists handed over, want 5", n)
+		}
+		if err := w.Unsubscribe(t.Context(), orders); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(time.Minute)
+		if n := len(f.of(listLine)); n != len(want) {
+			t.Errorf("polled after the end: %d", n)
+		}
+	})
+}
+
+func TestPollsBackOff(t *testing.T) {
+	inWorld(t, []string{first}, nil, func(t *testing.T, w *world) {
+		f := w.fakes[first]
+		subscribe(t, w)
+		f.set(func(f *fake) { f.status, f.text = http.StatusInternalServerError, "caused: something" })
+		time.Sleep(200 * time.Second)
+		got := times(f.of(listLine))
+		// the first after 1 s, then 2, 4, 8, 16, 32, 60, 60
+		want := []time.Duration{0, 1, 3, 7, 15, 31, 63, 123, 183}
+		for n := range want {
+			want[n] *= time.Second
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("polls at %v, want %v", got, want)
+		}
+		f.set(func(f *fake) { f.status = 0 })
+		time.Sleep(60 * time.Second)
+		if got := times(f.of(listLine)); got[len(got)-1]-got[len(got)-2] != 10*time.Second {
+			t.Errorf("polls at %v; after a success each 10 s", got)
+		}
+	})
+}
+
+func TestPollInterval(t *testing.T) {
+	tests := []struct {
+		raw    string
+		pushes bool
+		want   time.Duration
+	}{
+		{`{"cacheMillis":10000}`, true, 10 * time.Second},
+		{`{"cacheMillis":20000}`, true, 10 * time.Second},
+		{`{"cacheMillis":20000}`, false, 20 * time.Second},
+		{`{"cacheMillis":3000}`, true, 3 * time.Second},
+		{`{"cacheMillis":1}`, true, time.Second},
+		{`{"cacheMillis":9223372036854775807}`, false, time.Minute},
+		{`{"cacheMillis":-1}`, true, unsaid},
+		{`{}`, true, unsaid},
+		{`nonsense`, true, unsaid},
+	}
+	for _, test := range tests {
+		if got := pollInterval([]byte(test.raw), test.pushes); got != test.want {
+			t.Errorf("%s: got %v, want %v", test.raw, got, test.want)
+		}
+	}
+}
+
+// A push that comes while a poll is on its way is the newer of the two.
+func TestPollAfterPushOnlyRenews(t *testing.T) {
+	inWorld(t, []string{first}, nil, func(t *testing.T, w *world) {
+		f := w.fakes[first]
+		subscribe(t, w)
+		time.Sleep(2 * time.Second)
+		before := w.events.pushes()
+		f.set(func(f *fake) {
+			f.handle = func(http.ResponseWriter, *http.Request) bool { time.Sleep(time.Second); return false }
+		})
+		time.Sleep(9*time.Second + 500*time.Millisecond) // the poll of 11 s is on its way
+		if _, dropped := (&receiver{transport: w.Transport, events: w.events}).handle(push("DEFAULT_GROUP@@orders", 5), server); dropped != "" {
+			t.Fatal(dropped)
+		}
+		time.Sleep(2 * time.Second)
+		if n := w.events.pushes() - before; n != 1 || w.events.lists[before].Asked {
+			t.Errorf("%d lists handed over, want the push alone", n)
+		}
+	})
+}
+
+// server is the address from which the fakes' machine would push.
+var server = netip.MustParseAddrPort("10.0.0.1:40000")
+
+func TestHintsPollSoonAndNotOften(t *testing.T) {
+	inWorld(t, []string{first}, nil, func(t *testing.T, w *world) {
+		f := w.fakes[first]
+		subscribe(t, w)
+		time.Sleep(5 * time.Second)
+		r := &receiver{transport: w.Transport, events: w.events}
+		stranger := netip.MustParseAddrPort("10.9.9.9:1")
+		for range 100 {
+			if ack, dropped := r.handle(push("DEFAULT_GROUP@@orders", 5), stranger); ack != nil || dropped != "udp_stranger" {
+				t.Fatalf("a stranger is answered %s, %s", ack, dropped)
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		if n := len(f.of(listLine)); n < 5 || n > 9 {
+			t.Errorf("%d polls after 100 hints in 5 s, want about one a second", n)
+		}
+	})
+}
+
+func TestOneNameInTwoNamespaces(t *testing.T) {
+	inWorld(t, []string{first}, nil, func(t *testing.T, w *world) {
+		f := w.fakes[first]
+		subscribe(t, w)
+		other := orders
+		other.Namespace = "other"
+		if _, err := w.Subscribe(t.Context(), other); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Second)
+		before, polled := w.events.pushes(), len(f.of(listLine))
+		r := &receiver{transport: w.Transport, events: w.events}
+		if ack, dropped := r.handle(push("DEFAULT_GROUP@@orders", 5), server); ack == nil || dropped != "" {
+			t.Fatalf("%s, %s", ack, dropped)
+		}
+		time.Sleep(10 * time.Millisecond)
+		if n := len(f.of(listLine)) - polled; n != 2 {
+			t.Errorf("%d polls, want one of each namespace", n)
+		}
+		for _, list := range w.events.lists[before:] {
+			if !list.Asked {
+				t.Error("a push was taken although nobody knows for which namespace it is")
+			}
+		}
+	})
+}
+
+func TestQueryFindsTheGeneration(t *testing.T) {
+	notFound := func(paths ...string) func(http.ResponseWriter, *http.Request) bool {
+		return func(w http.ResponseWriter, r *http.Request) bool {
+			for _, known := range paths {
+				path, body, _ := strings.Cut(known, " ")
+				if strings.HasSuffix(r.URL.Path, path) {
+					_, _ = w.Write([]byte(body))
+					return true
+				}
+			}
+			w.WriteHeader(http.StatusNotFound)
+			return true
+		}
+	}
+	unauthorized := func(handle func(http.ResponseWriter, *http.Request) bool) func(http.ResponseWriter, *http.Request) bool {
+		return func(w http.ResponseWriter, r *http.Request) bool {
+			if !strings.Contains(r.URL.Path, "/api/") {
+				w.WriteHeader(http.StatusUnauthorized) // of 0.9, with an empty body
+				return true
+			}
+			return handle(w, r)
+		}
+	}
+	host := `{"ip":"1.1.1.1","port":1,"healthy":true,"enabled":true,"weight":1.0}`
+	tests := map[string]struct {
+		handle func(http.ResponseWriter, *http.Request) bool
+		path   string
+		want   string
+	}{
+		"1.x": {nil, listLine, `"cacheMillis":10000`},
+		"0.9": {
+			unauthorized(notFound(`/v1/ns/api/hello {"msg":"Hello!"}`, `/v1/ns/api/srvIPXT {"dom":"orders","hosts":[]}`)),
+			"GET /v1/ns/api/srvIPXT", `"dom":"orders"`,
+		},
+		"0.9 without the service": {
+			unauthorized(notFound(`/v1/ns/api/hello {}`)), "GET /v1/ns/api/srvIPXT", `{"hosts":[]}`,
+		},
+		"3.x with the old API closed": {
+			notFound(`/v3/client/ns/instance/list {"code":0,"message":"success","data":[` + host + `]}`),
+			"GET /v3/client/ns/instance/list", `{"hosts":[` + host + `]}`,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, []string{first}, nil, func(t *testing.T, w *world) {
+				f := w.fakes[first]
+				f.set(func(f *fake) { f.handle = test.handle })
+				w.mu.Lock()
+				w.up = false // as before the session
+				w.mu.Unlock()
+				list, err := w.Query(t.Context(), orders)
+				if err != nil || !strings.Contains(string(list.Raw), test.want) {
+					t.Errorf("got %s, %v", list.Raw, err)
+				}
+				if len(f.of(test.path)) == 0 {
+					t.Errorf("%s was not asked", test.path)
+				}
+			})
+		})
+	}
+}
+
+func TestNoGroupsIn09(t *testing.T) {
+	s := orders
+	s.Group = "other"
+	if err := supports(legacy{}, s); wire.KindOf(err) != wire.Unsupported {
+		t.Errorf("got %v", err)
+	}
+	if err := supports(legacy{}, orders); err != nil {
+		t.Error(err)
+	}
+}
