@@ -24,6 +24,7 @@ type grpcSession struct {
 	body, message []byte
 	answer        grpcv2.Payload
 	heads         grpcHeads
+	tally         tally
 
 	replyBody, replyMessage []byte // of the goroutine that hears
 }
@@ -230,7 +231,10 @@ func (s *grpcSession) subscribe(service fleet.Service) ([]byte, error) {
 
 func (s *grpcSession) Count(service fleet.Service) (int, error) {
 	body, err := s.list(service)
-	return bytes.Count(body, []byte(hostMark)), err
+	if err != nil {
+		return 0, err
+	}
+	return s.tally.count(body), nil
 }
 
 func (s *grpcSession) List(service fleet.Service) ([]fleet.Host, error) {

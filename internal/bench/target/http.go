@@ -36,6 +36,7 @@ type httpSession struct {
 	conn    *http1.Conn // nil after an error
 	head    []byte      // the headers of every request
 	request []byte
+	tally   tally
 }
 
 func (t *Target) dialHTTP(ctx context.Context) (*httpSession, error) {
@@ -176,12 +177,12 @@ func (s *httpSession) list(service fleet.Service, port int) ([]byte, error) {
 	return s.do(append(b, "&encoding=UTF-8"...), false)
 }
 
-// hostMark is in a list once for each instance.
-const hostMark = `"ip":"`
-
 func (s *httpSession) Count(service fleet.Service) (int, error) {
 	body, err := s.list(service, 0)
-	return bytes.Count(body, []byte(hostMark)), err
+	if err != nil {
+		return 0, err
+	}
+	return s.tally.count(body), nil
 }
 
 func (s *httpSession) List(service fleet.Service) ([]fleet.Host, error) {

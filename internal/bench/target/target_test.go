@@ -161,6 +161,32 @@ func next(t *testing.T, from <-chan Seen) Seen {
 	}
 }
 
+// What is missing in long lists is found soon, in short ones at once.
+func TestTally(t *testing.T) {
+	list := func(n int) []byte { return bytes.Repeat([]byte(`{"ip":"127.0.0.1","port":1,"weight":1.0,"healthy":true}`), n) }
+	var short, long tally
+	for _, n := range []int{0, 10, 9, 100, 11} {
+		if got := short.count(list(n)); got != n {
+			t.Errorf("a list of %d is counted as %d", n, got)
+		}
+	}
+	for range 3 * countEvery {
+		if got := long.count(list(2000)); got != 2000 {
+			t.Fatalf("got %d", got)
+		}
+	}
+	if got := long.count(list(1900)); got != 1900 {
+		t.Errorf("a list that is much shorter is counted as %d", got)
+	}
+	found := false
+	for range countEvery {
+		found = long.count(list(1899)) == 1899 || found
+	}
+	if !found {
+		t.Error("one that is missing is not found")
+	}
+}
+
 // A session that has lost its connection makes another.
 func TestConnectsAgain(t *testing.T) {
 	t.Parallel()
