@@ -163,7 +163,9 @@ func next(t *testing.T, from <-chan Seen) Seen {
 
 // What is missing in long lists is found soon, in short ones at once.
 func TestTally(t *testing.T) {
-	list := func(n int) []byte { return bytes.Repeat([]byte(`{"ip":"127.0.0.1","port":1,"weight":1.0,"healthy":true}`), n) }
+	list := func(n int) []byte {
+		return bytes.Repeat([]byte(`{"ip":"127.0.0.1","port":1,"weight":1.0,"healthy":true}`), n)
+	}
 	var short, long tally
 	for _, n := range []int{0, 10, 9, 100, 11} {
 		if got := short.count(list(n)); got != n {
