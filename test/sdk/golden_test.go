@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,10 +40,11 @@ func TestRecordedLists(t *testing.T) {
 			if step.Expect.Status != 200 || path != "/v1/ns/instance/list" && path != "/v1/ns/api/srvIPXT" {
 				continue
 			}
-			var want struct{ Hosts []json.RawMessage }
+			var want struct{ Hosts []struct{ Port int } }
 			if json.Unmarshal(step.Expect.JSON, &want) != nil || want.Hosts == nil {
 				continue
 			}
+			want.Hosts = slices.DeleteFunc(want.Hosts, func(h struct{ Port int }) bool { return h.Port < 1 || h.Port > 65535 })
 			var info grpcv2.ServiceInfo
 			hosts := 0
 			err := grpcv2.ReadServiceInfo(step.Expect.JSON, &info, func(*grpcv2.Host) { hosts++ })

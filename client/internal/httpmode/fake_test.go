@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -187,6 +188,13 @@ func (r *recorder) pushes() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.lists)
+}
+
+// since returns the lists that came after the first n.
+func (r *recorder) since(n int) []wire.List {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.lists[n:])
 }
 
 // world is a network with fakes and a transport that runs.

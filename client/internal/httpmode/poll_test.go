@@ -110,8 +110,8 @@ func TestPollAfterPushOnlyRenews(t *testing.T) {
 			t.Fatal(dropped)
 		}
 		time.Sleep(2 * time.Second)
-		if n := w.events.pushes() - before; n != 1 || w.events.lists[before].Asked {
-			t.Errorf("%d lists handed over, want the push alone", n)
+		if got := w.events.since(before); len(got) != 1 || got[0].Asked {
+			t.Errorf("%d lists handed over, want the push alone", len(got))
 		}
 	})
 }
@@ -157,7 +157,7 @@ func TestOneNameInTwoNamespaces(t *testing.T) {
 		if n := len(f.of(listLine)) - polled; n != 2 {
 			t.Errorf("%d polls, want one of each namespace", n)
 		}
-		for _, list := range w.events.lists[before:] {
+		for _, list := range w.events.since(before) {
 			if !list.Asked {
 				t.Error("a push was taken although nobody knows for which namespace it is")
 			}
