@@ -10,8 +10,8 @@ import (
 
 // ConsistentHash picks by key: the same key gives the same instance in every program
 // that sees the same instances, and when instances come, go or change their weight,
-// only keys that were or are theirs move. Of the keys each has its share by weight, give
-// or take some percent. Pick without a key picks by chance.
+// only keys that were or are theirs move. Of the keys each has its share by weight,
+// within about a tenth.
 //
 // When the mean weight doubles or halves, and when there are more than 1024 instances
 // and their number doubles or halves, the circle is divided anew and more keys move.
@@ -81,29 +81,28 @@ func (p *hashPicker) PickKey(key uint64) (*rollcall.Instance, error) {
 	if p.candidates.err != nil {
 		return nil, p.candidates.err
 	}
-	at := p.circle.find(uint32(mix(key) >> 32))
-	if p.load != nil {
-		at = p.bounded(at)
+	at := p.circle.find(key)
+	if p.load == nil {
+		return p.candidates.instances[p.circle[at]], nil
 	}
-	return p.candidates.instances[p.circle.points[at].owner], nil
+	return p.candidates.instances[p.bounded(at)], nil
 }
 
-// bounded returns the first point from at on whose owner is not too busy, and counts
-// the request. One of them is never too busy; if requests that come meanwhile make it
-// so, the key stays where it belongs.
-func (p *hashPicker) bounded(at int) int {
-	l, points := p.load, p.circle.points
+// bounded returns the first owner from a slot on who is not too busy, and counts the
+// request. One is never too busy; if requests that come meanwhile make them all so, the
+// key stays where it belongs.
+func (p *hashPicker) bounded(at int) uint32 {
+	l := p.load
 	unit := l.factor * float64(l.total.n.Add(1))
-	chosen := at
-	for i := range points {
-		next := (at + i) % len(points)
-		owner := points[next].owner
+	chosen := p.circle[at]
+	for i := range p.circle {
+		owner := p.circle[(at+i)%len(p.circle)]
 		if float64(l.counters[owner].n.Load()) < math.Ceil(unit*p.candidates.weights[owner]) {
-			chosen = next
+			chosen = owner
 			break
 		}
 	}
-	l.counters[points[chosen].owner].n.Add(1)
+	l.counters[chosen].n.Add(1)
 	return chosen
 }
 
@@ -114,25 +113,19 @@ func (p *hashPicker) Done(in *rollcall.Instance, _ error) {
 	}
 }
 
-// circle is the circle of hashes, on which each instance has points. A hash belongs to
-// the next point.
-type circle struct {
-	points []point  // sorted
-	starts []uint32 // for each value of the high bits, the first point of it or later
-	shift  int      // from a hash to its high bits
-}
-
-type point struct {
-	hash  uint32
-	owner uint32
-}
+// circle is the circle of hashes, divided into a power of two of equal slots. Each
+// instance has points on it, and a slot belongs to the owner of the first point in it
+// or after it. So an instance that comes takes slots from others and one that goes
+// gives its own away, and no slot changes hands otherwise.
+type circle []uint32
 
 const (
 	// pointsEach is how many points an instance of mean weight has: the shares are
 	// then even within about 1/√160, 8 %.
 	pointsEach = 160
-	// manyInstances is from where on they have fewer, so that a circle has some
-	// hundred thousand points at the most.
+	// leastSlots is how many slots there are for up to manyInstances; above that it
+	// grows with the instances, so that each has some dozens.
+	leastSlots    = 1 << 16
 	manyInstances = 1024
 )
 
@@ -141,63 +134,54 @@ const (
 func newCircle(c *candidates) circle {
 	n := len(c.instances)
 	if n == 0 {
-		return circle{}
+		return nil
 	}
-	each := float64(pointsEach)
-	for many := manyInstances; n > many && each > 1; many *= 2 {
-		each /= 2
+	first := make([]uint64, slotsFor(n)) // the first point in each slot; what is left of its hash, and its owner
+	for i := range first {
+		first[i] = math.MaxUint64
 	}
+	shift := shiftOf(len(first))
 	unit := math.Exp2(math.Round(math.Log2(c.total() / float64(n)))) // few changes change it
-	var all []point
 	for i, in := range c.instances {
 		seed := mix(Key(in.Addr() + "@" + in.Cluster))
-		for range max(int(math.Round(each*c.weights[i]/unit)), 1) {
+		for range max(int(math.Round(pointsEach*c.weights[i]/unit)), 1) {
 			seed += gamma
-			all = append(all, point{uint32(mix(seed) >> 32), uint32(i)})
+			hash := mix(seed)
+			slot, rest := hash>>shift, hash<<(64-shift)>>32
+			first[slot] = min(first[slot], rest<<32|uint64(i))
 		}
 	}
-	return sortPoints(all)
+	return fill(first)
 }
 
-// sortPoints sorts points into as many buckets as there are points, about, which is
-// fast since hashes are spread evenly, and keeps the buckets to find points by.
-func sortPoints(all []point) circle {
-	width := bits.Len(uint(len(all)))
-	c := circle{points: make([]point, len(all)), starts: make([]uint32, 1<<width+1), shift: 32 - width}
-	for _, p := range all {
-		c.starts[p.hash>>c.shift+1]++
+// slotsFor returns how many slots there are for n instances.
+func slotsFor(n int) int {
+	slots := leastSlots
+	for many := manyInstances; many < n; many *= 2 {
+		slots *= 2
 	}
-	for b := range 1 << width {
-		c.starts[b+1] += c.starts[b]
-	}
-	fill := append([]uint32(nil), c.starts...)
-	for _, p := range all {
-		first, at := c.starts[p.hash>>c.shift], fill[p.hash>>c.shift]
-		fill[p.hash>>c.shift]++
-		for ; at > first && p.before(c.points[at-1]); at-- {
-			c.points[at] = c.points[at-1]
+	return slots
+}
+
+// shiftOf returns by how much a hash is shifted to have its slot.
+func shiftOf(slots int) int { return 65 - bits.Len(uint(slots)) }
+
+// fill gives slots without a point to the owner of the next one, around the circle.
+func fill(first []uint64) circle {
+	slots := make(circle, len(first))
+	var next uint32
+	for i := 2*len(first) - 1; i >= 0; i-- { // the first time around finds who comes after the last slot
+		at := i % len(first)
+		if first[at] != math.MaxUint64 {
+			next = uint32(first[at])
 		}
-		c.points[at] = p
+		slots[at] = next
 	}
-	return c
+	return slots
 }
 
-// before orders points by hash and then by owner, as instances are sorted by address.
-func (p point) before(o point) bool {
-	return p.hash < o.hash || p.hash == o.hash && p.owner < o.owner
-}
-
-// find returns the first point at hash or after it, around the circle.
-func (c *circle) find(hash uint32) int {
-	at := int(c.starts[hash>>c.shift])
-	for at < len(c.points) && c.points[at].hash < hash {
-		at++
-	}
-	if at == len(c.points) {
-		return 0
-	}
-	return at
-}
+// find returns the slot of a key.
+func (c circle) find(key uint64) int { return int(mix(key) >> shiftOf(len(c))) }
 
 // gamma is the step of SplitMix64, of which mix is the other half (G. L. Steele and
 // others, "Fast splittable pseudorandom number generators", 2014).

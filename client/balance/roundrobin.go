@@ -1,11 +1,9 @@
 package balance
 
 import (
-	"cmp"
 	"container/heap"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"sync/atomic"
 
 	rollcall "github.com/rollcall-registry/rollcall/client"
@@ -76,24 +74,23 @@ func newRound(c *candidates) []*rollcall.Instance {
 		return c.instances
 	}
 	turns, length := turnsOf(c)
-	waiting := make([][]window, length+1) // by when they begin
+	waiting := make([][]*window, length) // by the slot with which they begin
 	for i, n := range turns {
-		waiting[0] = append(waiting[0], window{turns: n, instance: i, end: end(0, n, length)})
+		waiting[0] = append(waiting[0], &window{instance: c.instances[i], place: i, turns: n, end: end(0, n, length)})
 	}
-	var open windows
-	round := make([]*rollcall.Instance, 0, length)
+	open := make(windows, 0, len(turns))
+	round := make([]*rollcall.Instance, length)
 	for now := range length {
 		for _, w := range waiting[now] {
 			heap.Push(&open, w)
 		}
-		w := heap.Pop(&open).(window)
-		round = append(round, c.instances[w.instance])
+		w := heap.Pop(&open).(*window)
+		round[now] = w.instance
 		if w.turn++; w.turn < w.turns {
-			begin := w.turn * length / w.turns
 			w.end = end(w.turn, w.turns, length)
-			waiting[max(begin, now+1)] = append(waiting[max(begin, now+1)], w)
+			begin := max(w.turn*length/w.turns, now+1)
+			waiting[begin] = append(waiting[begin], w)
 		}
-		waiting[now] = nil
 	}
 	return round
 }
@@ -132,7 +129,8 @@ func gcd(a, b int) int {
 
 // window is where the next turn of an instance must lie.
 type window struct {
-	instance    int
+	instance    *rollcall.Instance
+	place       int // of the instance among the candidates
 	turn, turns int
 	end         int // the slot after the last
 }
@@ -141,17 +139,19 @@ type window struct {
 func end(turn, turns, length int) int { return ((turn+1)*length + turns - 1) / turns }
 
 // windows is a heap, the one that ends first on top.
-type windows []window
+type windows []*window
 
-func (w windows) Len() int { return len(w) }
-func (w windows) Less(i, j int) bool {
-	return cmp.Or(cmp.Compare(w[i].end, w[j].end), cmp.Compare(w[i].instance, w[j].instance)) < 0
-}
+func (w windows) Len() int      { return len(w) }
 func (w windows) Swap(i, j int) { w[i], w[j] = w[j], w[i] }
-func (w *windows) Push(x any)   { *w = append(*w, x.(window)) }
+func (w *windows) Push(x any)   { *w = append(*w, x.(*window)) }
+
+func (w windows) Less(i, j int) bool {
+	return w[i].end < w[j].end || w[i].end == w[j].end && w[i].place < w[j].place
+}
+
 func (w *windows) Pop() any {
 	last := len(*w) - 1
 	x := (*w)[last]
-	*w = slices.Delete(*w, last, last+1)
+	*w = (*w)[:last]
 	return x
 }
