@@ -252,29 +252,13 @@ func DecodeFuzzyWatch(body []byte) (q FuzzyWatchRequest, err error) {
 		case "initializing":
 			r.boolean(&q.Initializing)
 		case "receivedGroupKeys":
-			q.Received = r.texts()
+			q.Received = r.names(maxReceived, errReceived)
 		default:
 			return false
 		}
 		return true
 	})
 	return q, err
-}
-
-func (r *reader) texts() (list []string) {
-	if !r.array() {
-		return nil
-	}
-	for r.element() {
-		if len(list) == maxReceived {
-			r.fail(errReceived)
-			return nil
-		}
-		if s, given := r.text(); given {
-			list = append(list, s)
-		}
-	}
-	return list
 }
 
 // Response is what counts of a client's answer to a request of the server.

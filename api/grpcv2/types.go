@@ -53,6 +53,15 @@ const (
 	FuzzyWatchChange = "NamingFuzzyWatchChangeNotifyRequest"
 )
 
+// The types of acknowledgements of them, the last one being of both messages of fuzzy
+// watches.
+const (
+	NotifySubscriberResponse = "NotifySubscriberResponse"
+	ClientDetectionResponse  = "ClientDetectionResponse"
+	ConnectResetResponse     = "ConnectResetResponse"
+	FuzzyChangeResponse      = "NamingFuzzyWatchChangeNotifyResponse"
+)
+
 // The codes of the member errorCode.
 const (
 	CodeStarting     = 300

@@ -1,0 +1,220 @@
+package grpcmode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/rollcall-registry/rollcall/client/internal/servers"
+	"github.com/rollcall-registry/rollcall/client/internal/wire"
+	"github.com/rollcall-registry/rollcall/internal/grpcapi/grpctest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience is how long a test waits for what must happen.
+const patience = 20 * time.Second
+
+// engine records what a transport tells.
+type engine struct {
+	mu       sync.Mutex
+	sessions []wire.Session
+	causes   []error
+	lists    []wire.List
+	changes  []wire.ServicesChange
+	dropped  []string
+	up       bool
+	news     chan struct{}
+}
+
+func newEngine() *engine { return &engine{news: make(chan struct{})} }
+
+func (e *engine) note(f func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	f()
+	close(e.news)
+	e.news = make(chan struct{})
+}
+
+func (e *engine) Connected(s wire.Session) {
+	e.note(func() { e.up, e.sessions = true, append(e.sessions, s) })
+}
+
+func (e *engine) Disconnected(cause error) {
+	e.note(func() { e.up, e.causes = false, append(e.causes, cause) })
+}
+func (e *engine) Pushed(l wire.List) { e.note(func() { e.lists = append(e.lists, l) }) }
+func (e *engine) ServicesChanged(c wire.ServicesChange) {
+	e.note(func() { e.changes = append(e.changes, c) })
+}
+func (e *engine) Dropped(reason string) { e.note(func() { e.dropped = append(e.dropped, reason) }) }
+
+// wait waits until a condition on what was told holds.
+func (e *engine) wait(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	for {
+		e.mu.Lock()
+		ok, news := done(), e.news
+		e.mu.Unlock()
+		if ok {
+			return
+		}
+		select {
+		case <-news:
+		case <-timer.C:
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			t.Fatalf("no %s within %v; told: sessions %v, causes %v, %d lists, dropped %v", what, patience, e.sessions, e.causes, len(e.lists), e.dropped)
+		}
+	}
+}
+
+// rig is a transport that runs.
+type rig struct {
+	*Transport
+	*engine
+	list *servers.List
+	stop context.CancelFunc
+	done chan error
+}
+
+// with changes the configuration of a rig.
+type with func(*Config)
+
+// to has the servers at addresses of gRPC.
+func to(addresses ...string) with {
+	return func(c *Config) { c.Servers = listOf(addresses...) }
+}
+
+// listOf returns a list of servers by their addresses of gRPC.
+func listOf(addresses ...string) *servers.List {
+	l := servers.New(servers.Static(addresses), servers.Ports{})
+	if err := l.Refresh(context.Background()); err != nil {
+		panic(err)
+	}
+	return l
+}
+
+func newConfig(options ...with) Config {
+	cfg := Config{
+		Backoff: servers.Backoff{Min: 10 * time.Millisecond, Max: 100 * time.Millisecond},
+		Timeout: 3 * time.Second,
+		Logger:  slog.New(slog.DiscardHandler),
+	}
+	for _, option := range options {
+		option(&cfg)
+	}
+	return cfg
+}
+
+// start runs a transport until the test ends.
+func start(t testing.TB, options ...with) *rig {
+	t.Helper()
+	cfg := newConfig(options...)
+	ctx, stop := context.WithCancel(context.Background())
+	r := &rig{Transport: New(cfg), engine: newEngine(), list: cfg.Servers, stop: stop, done: make(chan error, 1)}
+	go func() { r.done <- r.Run(ctx, r.engine) }()
+	t.Cleanup(func() { r.end(t) })
+	return r
+}
+
+// end stops the transport, which must not take long.
+func (r *rig) end(t testing.TB) {
+	r.stop()
+	begun := time.Now()
+	select {
+	case err := <-r.done:
+		r.done <- err
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("Run returned %v", err)
+		}
+		if took := time.Since(begun); took > time.Second {
+			t.Errorf("Run took %v to return", took)
+		}
+	case <-time.After(patience):
+		t.Error("Run does not return")
+	}
+}
+
+// connected waits for the n-th session, from 1.
+func (r *rig) connected(t testing.TB, n int) wire.Session {
+	t.Helper()
+	r.wait(t, fmt.Sprintf("session %d", n), func() bool { return len(r.sessions) >= n })
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.sessions[n-1]
+}
+
+// pushed waits for a list with a text in it.
+func (r *rig) pushed(t testing.TB, text string) wire.List {
+	t.Helper()
+	var found wire.List
+	r.wait(t, "list with "+text, func() bool {
+		for _, l := range r.lists {
+			if strings.Contains(string(l.Raw), text) {
+				found = l
+				return true
+			}
+		}
+		return false
+	})
+	return found
+}
+
+// serve starts a scripted server.
+func serve(t testing.TB, script grpctest.Script) *grpctest.Server {
+	t.Helper()
+	s, stop, err := grpctest.Serve(script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+	return s
+}
+
+// eventually waits for something that a scripted server sees.
+func eventually(t testing.TB, s *grpctest.Server, what string, done func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if !s.Wait(ctx, done) {
+		t.Fatalf("no %s within %v", what, patience)
+	}
+}
+
+func service(name string) wire.Service {
+	return wire.Service{Namespace: "public", Group: "DEFAULT_GROUP", Name: name}
+}
+
+func instance(port int) wire.Instance {
+	return wire.Instance{IP: "10.0.0.1", Port: uint16(port), Weight: 1, Healthy: true, Enabled: true, Ephemeral: true, Cluster: "DEFAULT"}
+}
+
+// refused returns an address that refuses connections.
+func refused(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// limited returns a context of a call in a test.
+func limited(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
