@@ -107,7 +107,7 @@ func (t *Transport) address() string {
 // server, which has not heard of the change yet.
 func (s *subscription) run(ctx context.Context) time.Duration {
 	s.mu.Lock()
-	s.pushed = false
+	s.pushed, s.polled = false, time.Now()
 	s.mu.Unlock()
 	d, err := s.transport.connected()
 	var list wire.List
@@ -119,7 +119,6 @@ func (s *subscription) run(ctx context.Context) time.Duration {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.polled = time.Now()
 	if s.stopped {
 		return schedule.Idle
 	}

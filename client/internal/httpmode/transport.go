@@ -122,6 +122,9 @@ func (t *Transport) runProbe(ctx context.Context) time.Duration {
 	if ctx.Err() != nil {
 		return schedule.Idle
 	}
+	if err != nil && wire.KindOf(err) != wire.NotConnected && t.isUp() {
+		return t.cfg.Backoff.Max // it has troubles, and is not gone
+	}
 	if err != nil {
 		return t.lost(err)
 	}
@@ -130,6 +133,12 @@ func (t *Transport) runProbe(ctx context.Context) time.Duration {
 	t.mu.Unlock()
 	t.found(server)
 	return probeIdle
+}
+
+func (t *Transport) isUp() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.up
 }
 
 // found notes that a server answered.

@@ -63,9 +63,9 @@ type Job struct {
 
 	// guarded by queue.mu
 	state state
-	again bool // woken while it ran
-	due   time.Time
-	index int // in queue.waiting
+	again bool      // due is when somebody wants it, who said so while it ran
+	due   time.Time // when it is to run, while it waits
+	index int       // in queue.waiting
 }
 
 // Job returns a job that sleeps until it is woken. run gets a context that ends with
@@ -179,12 +179,25 @@ func (j *Job) ran(next time.Duration) {
 	case j.state == stopped:
 	case j.again:
 		j.again = false
-		j.queue.enqueue(j)
+		if wanted := max(time.Until(j.due), 0); next < 0 || wanted < next {
+			next = wanted
+		}
+		fallthrough
 	case next >= 0:
-		j.wait(next)
+		j.plan(next)
 	default:
 		j.state = idle
 	}
+}
+
+// plan makes the job run after d. The caller holds mu.
+func (j *Job) plan(d time.Duration) {
+	if d > 0 {
+		j.wait(d)
+		return
+	}
+	j.queue.enqueue(j)
+	j.queue.start()
 }
 
 // wait makes the job wait. The caller holds mu.
@@ -207,33 +220,24 @@ func (q *Queue) signal() {
 func (j *Job) Wake() { j.Within(0) }
 
 // Within makes the job run in d at the latest, counted from now; what is planned for
-// an earlier time stays so. While it runs, it counts as Wake.
+// an earlier time stays so.
 func (j *Job) Within(d time.Duration) {
 	q := j.queue
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	due := time.Now().Add(d)
 	switch j.state {
 	case idle:
-		if d > 0 {
-			j.wait(d)
-			return
-		}
-		q.enqueue(j)
-		q.start()
+		j.plan(d)
 	case waits:
-		due := time.Now().Add(d)
-		if !due.Before(j.due) {
-			return
+		if due.Before(j.due) {
+			heap.Remove(&q.waiting, j.index)
+			j.plan(d)
 		}
-		heap.Remove(&q.waiting, j.index)
-		if d > 0 {
-			j.wait(d)
-			return
-		}
-		q.enqueue(j)
-		q.start()
 	case runs:
-		j.again = true
+		if !j.again || due.Before(j.due) {
+			j.again, j.due = true, due
+		}
 	case isReady, stopped:
 	}
 }
