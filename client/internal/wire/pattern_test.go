@@ -1,0 +1,36 @@
+package wire
+
+import "testing"
+
+func TestPatterns(t *testing.T) {
+	for _, tt := range []struct {
+		pattern, text string
+		want          bool
+	}{
+		{"orders", "orders", true},
+		{"orders", "orders2", false},
+		{"", "", true},
+		{"*", "", true},
+		{"*", "anything", true},
+		{"or*", "orders", true},
+		{"or*", "stock", false},
+		{"*ers", "orders", true},
+		{"o*s", "orders", true},
+		{"o*s", "o", false},
+		{"ab*b", "ab", false},
+		{"a*b*c", "a-b-c", true},
+		{"a*b*c", "a-c-b", false},
+		{"**", "x", true},
+		{"a**b", "ab", true},
+		{"*a*", "banana", true},
+		{"a.c", "abc", false},
+	} {
+		p := Pattern{"public", "g", tt.pattern}
+		if got := p.Matches(Service{"public", "g", tt.text}); got != tt.want {
+			t.Errorf("%q matches %q: %v, want %v", tt.pattern, tt.text, got, tt.want)
+		}
+	}
+	if (Pattern{"a", "*", "*"}).Matches(Service{"b", "g", "s"}) {
+		t.Error("a pattern matches in another namespace")
+	}
+}
