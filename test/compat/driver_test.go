@@ -36,6 +36,9 @@ type driver struct {
 	// cluster is what the SDK registers an instance in that names none; empty means
 	// DEFAULT.
 	cluster string
+	// lines is how many lines a minute the SDK writes of its own accord; 0 stands for
+	// the usual few.
+	lines int
 	// noClusters: other clusters than DEFAULT are of no use with this SDK.
 	noClusters bool
 }
@@ -58,7 +61,8 @@ func drivers() []*driver {
 			groups: true, namespaces: true, pushed: true, keepsLast: true, noClusters: true, configures: true,
 		},
 		{
-			name: "python-0.1", tools: []string{"python3"}, prepare: preparePython("0.1.14", "driver.py"),
+			// Writes two lines for each call, and polls every 2 s.
+			name: "python-0.1", tools: []string{"python3"}, prepare: preparePython("0.1.14", "driver.py"), lines: 180,
 			groups: true, namespaces: true, updates: true, cluster: "None", configures: true,
 		},
 		{
