@@ -99,7 +99,7 @@ func (b *benchCommand) addFlags() {
 	f.Uint64Var(&b.seed, "seed", plan.DefaultSeed, "Of names, orders and mixes: the same seed is the same load.")
 	f.DurationVar(&b.interval, "interval", 0, "Time between two samples, by default a twentieth of the duration.")
 	f.StringVar(&b.restart, "restart-command", "", "Shell `command` that restarts the server, for the workload restart.")
-	f.BoolVar(&b.json, "json", false, "Print JSON for programs, and for `rollcall bench compare`.")
+	f.BoolVar(&b.json, "json", false, "Print JSON for programs, and for \"rollcall bench compare\".")
 	f.StringVar(&b.save, "save", "", "Write the JSON to a `file` besides.")
 	f.StringVar(&b.html, "html", "", "Write a report with curves to a `file`.")
 	f.BoolVar(&b.allowRemote, "allow-remote", false, "Load a server on another machine.")

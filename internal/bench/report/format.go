@@ -59,8 +59,8 @@ func figure(value float64, unit string) string {
 		return thousands(value) + " B"
 	case "s":
 		return time.Duration(value * float64(time.Second)).Round(time.Millisecond).String()
-	case "":
-		return thousands(value)
+	case "", "/s":
+		return thousands(value) + unit
 	default:
 		return strconv.FormatFloat(value, 'f', 2, 64) + " " + unit
 	}

@@ -110,10 +110,18 @@ func (f *fill) Figures() []Figure {
 		figures = append(figures,
 			Figure{"memory before", float64(f.empty), "B"},
 			Figure{"memory just filled", float64(f.filled), "B"},
-			Figure{"memory at the end", float64(f.end), "B"},
-			Figure{"memory an instance", float64(f.end-f.empty) / n, "B"})
+			Figure{"memory at the end", float64(f.end), "B"})
 	}
-	return figures
+	return append(figures, each("memory an instance", f.end-f.empty, f.fleet.Len())...)
+}
+
+// each is what one of n takes of memory that was added. With few of them the server
+// may have given more back than they took, which says nothing.
+func each(name string, added int64, n int) []Figure {
+	if added <= 0 {
+		return nil
+	}
+	return []Figure{{name, float64(added) / float64(n), "B"}}
 }
 
 func (f *fill) Close(ctx context.Context) {
@@ -182,11 +190,8 @@ func (i *idle) Figures() []Figure {
 	if i.end == 0 {
 		return nil
 	}
-	return []Figure{
-		{"memory before", float64(i.empty), "B"},
-		{"memory at the end", float64(i.end), "B"},
-		{"memory a subscriber", float64(i.end-i.empty) / float64(i.Config.Subscribers), "B"},
-	}
+	figures := []Figure{{"memory before", float64(i.empty), "B"}, {"memory at the end", float64(i.end), "B"}}
+	return append(figures, each("memory a subscriber", i.end-i.empty, i.Config.Subscribers)...)
 }
 
 func (i *idle) Close(ctx context.Context) {
