@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/rollcall-registry/rollcall/client/internal/faulttest"
 	"github.com/rollcall-registry/rollcall/client/internal/servers"
 	"github.com/rollcall-registry/rollcall/client/internal/wire"
 	"github.com/rollcall-registry/rollcall/internal/grpcapi/grpctest"
@@ -217,4 +218,47 @@ func limited(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	return ctx
+}
+
+// world is a network in memory with scripted servers.
+type world struct {
+	*faulttest.Network
+	t     *testing.T
+	stops map[string]func()
+}
+
+func newWorld(t *testing.T) *world {
+	w := &world{faulttest.NewNetwork(t), t, map[string]func(){}}
+	t.Cleanup(func() {
+		for address := range w.stops {
+			w.kill(address)
+		}
+	})
+	return w
+}
+
+// serve starts a server at an address.
+func (w *world) serve(address string, script grpctest.Script) *grpctest.Server {
+	w.t.Helper()
+	script.Listener = w.Listen(address)
+	s, stop, err := grpctest.Serve(script)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.stops[address] = stop
+	return s
+}
+
+// kill ends the server at an address, which refuses connections then.
+func (w *world) kill(address string) {
+	w.stops[address]()
+	delete(w.stops, address)
+}
+
+// on has the transport use the network.
+func on(w *world) with { return func(c *Config) { c.Dial = w.Dial } }
+
+// patient has the back-off that clients have by default.
+func patient(c *Config) {
+	c.Backoff = servers.Backoff{Min: 100 * time.Millisecond, Max: 5 * time.Second}
 }

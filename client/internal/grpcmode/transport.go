@@ -225,6 +225,7 @@ func (t *Transport) order(m *move) []servers.Server {
 // rounds; nil if ctx ends.
 func (t *Transport) attach(ctx context.Context, m *move) *session {
 	for {
+		changed := t.cfg.Servers.Changed()
 		starting := false
 		round := t.order(m)
 		if len(round) == 0 {
@@ -248,19 +249,19 @@ func (t *Transport) attach(ctx context.Context, m *move) *session {
 		if starting {
 			delay = min(delay, notReady)
 		}
-		if !t.pause(ctx, delay) {
+		if !pause(ctx, delay, changed) {
 			return nil
 		}
 	}
 }
 
 // pause waits, less if the list of servers changes. It returns false if ctx ended.
-func (t *Transport) pause(ctx context.Context, d time.Duration) bool {
+func pause(ctx context.Context, d time.Duration, changed <-chan struct{}) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-t.cfg.Servers.Changed():
+	case <-changed:
 	case <-ctx.Done():
 	}
 	return ctx.Err() == nil
@@ -279,7 +280,7 @@ func (t *Transport) stay(ctx context.Context, s *session) *move {
 		t.failures = 0
 	}
 	if t.failures++; next == nil || t.failures > 1 {
-		t.pause(ctx, t.cfg.Backoff.Delay(t.failures))
+		pause(ctx, t.cfg.Backoff.Delay(t.failures), t.cfg.Servers.Changed())
 	}
 	if s.main.over() != nil {
 		return nil
