@@ -447,26 +447,18 @@ func TestListChanges(t *testing.T) {
 		w := newWorld(t)
 		w.serve(first, grpctest.Script{})
 		w.serve(second, grpctest.Script{})
-		entries := []string{third}
-		list := servers.New(func(ctx context.Context) ([]string, error) { return entries, nil }, servers.Ports{})
-		refresh := func(now ...string) {
-			entries = now
-			if err := list.Refresh(limited(t)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		refresh(third)
-		r := start(t, func(c *Config) { c.Servers = list }, on(w), func(c *Config) {
+		list := entries{third}
+		r := start(t, in(&list), on(w), func(c *Config) {
 			c.Backoff = servers.Backoff{Min: time.Hour, Max: time.Hour}
 		})
 		synctest.Wait()
-		refresh(first)
+		list.set(t, r.list, first)
 		if s := r.connected(t, 1); s.Server != first {
 			t.Errorf("connected to %s", s.Server)
 		}
 		time.Sleep(2 * time.Hour) // it is no revolving door
 		causes := len(r.causes)
-		refresh(second)
+		list.set(t, r.list, second)
 		if s := r.connected(t, 2); s.Server != second {
 			t.Errorf("connected to %s", s.Server)
 		}

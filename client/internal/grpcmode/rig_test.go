@@ -99,13 +99,29 @@ func to(addresses ...string) with {
 }
 
 // listOf returns a list of servers by their addresses of gRPC.
-func listOf(addresses ...string) *servers.List {
-	l := servers.New(servers.Static(addresses), servers.Ports{})
+func listOf(addresses ...string) *servers.List { return new(entries(addresses)).list() }
+
+// entries are the entries of a list that changes.
+type entries []string
+
+func (e *entries) set(t testing.TB, l *servers.List, now ...string) {
+	t.Helper()
+	*e = now
+	if err := l.Refresh(limited(t)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (e *entries) list() *servers.List {
+	l := servers.New(func(context.Context) ([]string, error) { return *e, nil }, servers.Ports{})
 	if err := l.Refresh(context.Background()); err != nil {
 		panic(err)
 	}
 	return l
 }
+
+// in has the servers of a list that changes.
+func in(e *entries) with { return func(c *Config) { c.Servers = e.list() } }
 
 func newConfig(options ...with) Config {
 	cfg := Config{
