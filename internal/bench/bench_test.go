@@ -22,6 +22,7 @@ func tiny() []workload.Config {
 	list := []workload.Config{
 		{Workload: "register", Instances: 3, Connections: 4, Count: 100, Duration: time.Second},
 		{Workload: "deregister", Instances: 3, Connections: 4, Count: 100, Duration: time.Second},
+		{Workload: "turnover", Instances: 3, Connections: 4, Count: 100, Duration: time.Second},
 		{Workload: "beat", Services: 4, Instances: 3, Connections: 4, Duration: short},
 		{Workload: "query", Services: 4, Instances: 3, Connections: 4, Duration: short},
 		{Workload: "query", Services: 2, Instances: 300, Connections: 2, Duration: short, Rate: 50},
@@ -29,7 +30,7 @@ func tiny() []workload.Config {
 		{Workload: "subscribe", Services: 4, Instances: 3, Connections: 4, Duration: short},
 		{Workload: "fanout", Instances: 3, Subscribers: 20, Rate: 20, Duration: short},
 		{Workload: "churn", Services: 4, Instances: 2, Subscribers: 20, Connections: 2, Rate: 50, Duration: short},
-		{Workload: "fill", Services: 20, Instances: 3, Connections: 5, Rate: 50, Duration: short},
+		{Workload: "fill", Services: 20, Instances: 3, Connections: 5, Rate: 50, Duration: short, Distinct: true},
 		{Workload: "idle", Services: 4, Subscribers: 10, Connections: 2, Duration: short},
 		{Workload: "storm", Services: 4, Instances: 3, Count: 1},
 		{Workload: "rollout", Services: 2, Instances: 3, Subscribers: 6, Drain: 200 * time.Millisecond},

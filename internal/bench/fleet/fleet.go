@@ -24,6 +24,10 @@ type Fleet struct {
 	// BeatTimeoutMillis, if it is not 0, is after how long without a beat the server
 	// is asked to call an instance unhealthy, in milliseconds.
 	BeatTimeoutMillis int
+	// Distinct: no two instances have equal metadata.
+	Distinct bool
+	// Persistent instances stay until they are deregistered.
+	Persistent bool
 }
 
 // Service is one service of a fleet.
@@ -149,6 +153,9 @@ const (
 // beatTimeout is the metadata by which an instance asks for a timeout of its own.
 const beatTimeout = "preserved.heart.beat.timeout"
 
+// distinct is the metadata by which instances differ when they are to.
+const distinct = "instance"
+
 // AppendMetadata appends the metadata as entries of a JSON object, with quote for
 // quotation marks and comma and colon for the others: plain JSON and its escaped
 // form in a query are one function.
@@ -172,6 +179,12 @@ func (i Instance) AppendMetadata(b []byte, quote, comma, colon string) []byte {
 	entry("zone")
 	b = append(b, "eu-west-1"...)
 	b = append(b, 'a'+byte((uint64(i.Host)+i.Fleet.Seed)%zones))
+	if i.Fleet.Distinct {
+		b = append(b, quote...)
+		b = append(b, comma...)
+		entry(distinct)
+		b = appendPadded(b, i.N*i.Fleet.Size+i.Host)
+	}
 	if n := i.Fleet.BeatTimeoutMillis; n > 0 {
 		b = append(b, quote...)
 		b = append(b, comma...)
@@ -194,6 +207,9 @@ func (i Instance) Metadata() map[string]string {
 		"preserved.register.source": "SPRING_CLOUD",
 		"version":                   "1.4." + strconv.FormatUint((uint64(i.N)+i.Fleet.Seed)%versions, 10),
 		"zone":                      "eu-west-1" + string('a'+byte((uint64(i.Host)+i.Fleet.Seed)%zones)),
+	}
+	if i.Fleet.Distinct {
+		m[distinct] = string(appendPadded(nil, i.N*i.Fleet.Size+i.Host))
 	}
 	if n := i.Fleet.BeatTimeoutMillis; n > 0 {
 		m[beatTimeout] = strconv.Itoa(n)

@@ -1,7 +1,9 @@
 package fleet
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"testing"
 )
 
@@ -72,6 +74,11 @@ func TestNumber(t *testing.T) {
 
 func TestRevision(t *testing.T) {
 	i := Instance{Service: Service{&Fleet{Name: "x", Services: 1, Size: 1}, 0}, Revision: 42}
+	own := Instance{Service: Service{&Fleet{Name: "x", Services: 2, Size: 3, Distinct: true, BeatTimeoutMillis: 5}, 1}, Host: 2, Revision: 1}
+	var decoded map[string]string
+	if err := json.Unmarshal(append(own.AppendMetadata([]byte("{"), `"`, ",", ":"), '}'), &decoded); err != nil || !maps.Equal(decoded, own.Metadata()) {
+		t.Errorf("the metadata is encoded as %v, %v, and is %v", decoded, err, own.Metadata())
+	}
 	for text, want := range map[string]int64{
 		"": 0, RevisionMark: 0, RevisionMark + "7": 7,
 		RevisionMark + "7," + RevisionMark + "31 " + RevisionMark + "9": 31,

@@ -65,6 +65,7 @@ type entry struct {
 	Count       int            `yaml:"count"`
 	Warmup      *time.Duration `yaml:"warmup"`
 	Duration    time.Duration  `yaml:"duration"`
+	Distinct    bool           `yaml:"distinct"`
 	Drain       time.Duration  `yaml:"drain"`
 	Mix         map[string]int `yaml:"mix"`
 	Command     string         `yaml:"command"`
@@ -140,7 +141,7 @@ func (e *entry) configs(d *common) ([]workload.Config, error) {
 		c := workload.Config{
 			Workload: e.Workload, Protocol: protocol, Services: e.Services, Instances: e.Instances,
 			Subscribers: e.Subscribers, Connections: e.Connections, Rate: e.Rate, Count: e.Count,
-			Duration: e.Duration, Drain: e.Drain, Mix: e.Mix, Command: e.Command,
+			Duration: e.Duration, Distinct: e.Distinct, Drain: e.Drain, Mix: e.Mix, Command: e.Command,
 		}
 		warmup := e.Warmup
 		if k, err := workload.KindOf(e.Workload); err == nil && k.Defaults.Warmup > 0 {

@@ -36,6 +36,9 @@ type Target struct {
 	HTTP, GRPC string
 	// PID is its process on this machine, 0 if it is not known.
 	PID int
+	// Yardstick is a server that does nothing: its answers are not looked at beyond
+	// their status, and nothing is verified. It shows what a stack costs by itself.
+	Yardstick bool
 	// Timeout bounds each call.
 	Timeout time.Duration
 
@@ -101,6 +104,9 @@ type Session interface {
 	Count(s fleet.Service) (int, error)
 	// List looks a service up and decodes what is listed.
 	List(s fleet.Service) ([]fleet.Host, error)
+	// LastAnswer is the body of the last answer, over gRPC its encoded message. It is
+	// valid until the next call.
+	LastAnswer() []byte
 	// Close closes the connection. It does not deregister.
 	Close()
 }

@@ -30,6 +30,8 @@ type Config struct {
 	Duration time.Duration `yaml:"duration" json:"duration_ns"`
 	// Mix are the shares of calls of a mixed workload.
 	Mix map[string]int `yaml:"mix" json:"mix,omitempty"`
+	// Distinct: no two instances have equal metadata.
+	Distinct bool `yaml:"distinct" json:"distinct,omitempty"`
 	// Drain is how long an instance is out of the lists before it stops.
 	Drain time.Duration `yaml:"drain" json:"drain_ns,omitempty"`
 	// Command restarts the server: it is run by the shell, and returns when the
@@ -107,6 +109,9 @@ func (c *Config) uses(k *Kind) error {
 		if n.have != 0 && n.usual == 0 {
 			errs = append(errs, fmt.Errorf("%s: this workload has none", n.key))
 		}
+	}
+	if c.Distinct && !k.Distincts {
+		errs = append(errs, errors.New("distinct: this workload has none"))
 	}
 	if c.Command != "" && !k.Restarts {
 		errs = append(errs, errors.New("command: this workload has none"))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rollcall-registry/rollcall/internal/bench/fleet"
+	"github.com/rollcall-registry/rollcall/internal/bench/load"
 	"github.com/rollcall-registry/rollcall/internal/bench/target"
 )
 
@@ -158,4 +159,15 @@ func withdraw(ctx context.Context, sessions []target.Session, f *fleet.Fleet) {
 		}
 		return nil
 	})
+}
+
+// Hold registers all instances of a fleet and keeps them alive, as clients would,
+// until release is called, which deregisters them unless its context has ended.
+func Hold(ctx context.Context, t *target.Target, p target.Protocol, f *fleet.Fleet) (release func(context.Context), err error) {
+	e := &Env{Target: t, Config: Config{Protocol: p}, Rec: load.NewRecorder()}
+	x, err := e.hold(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	return x.close, nil
 }

@@ -15,7 +15,7 @@ func holdingKinds() []Kind {
 		{
 			Name: "fill", Summary: "hold many instances that beat: memory and processor time at rest",
 			Defaults: Config{Services: 10_000, Instances: 10, Connections: 100, Duration: 30 * time.Second},
-			Check:    beatRate, New: func(e *Env) Workload { return &fill{Env: e} },
+			Check:    beatRate, Distincts: true, New: func(e *Env) Workload { return &fill{Env: e} },
 		},
 		{
 			Name: "idle", Summary: "hold many subscribers of services that do not change",
@@ -55,6 +55,7 @@ type fill struct {
 func (f *fill) Prepare(ctx context.Context) (err error) {
 	c := &f.Config
 	f.fleet = f.Env.fleet("fill", c.Services, c.Instances, c.Connections)
+	f.fleet.Distinct = c.Distinct
 	if f.sessions, err = f.dialAll(ctx, c.Connections); err != nil {
 		return err
 	}

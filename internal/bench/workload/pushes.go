@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rollcall-registry/rollcall/internal/bench/fleet"
+	"github.com/rollcall-registry/rollcall/internal/bench/load"
 	"github.com/rollcall-registry/rollcall/internal/bench/target"
 )
 
@@ -48,6 +49,7 @@ type publish struct {
 	keeper     *keeper
 	publishers []target.Session
 	changes    *changes
+	answered   *load.Series
 	audience   *audience
 	last       []int64 // of each service: the revision that was answered last
 	lost       int
@@ -57,6 +59,7 @@ func (p *publish) Prepare(ctx context.Context) (err error) {
 	c := &p.Config
 	// The changing instance is one more, so that it is the publisher's own.
 	f := p.fleet("push", c.Services, c.Instances, 1)
+	p.answered = p.Rec.Series("change to answer")
 	p.changes, p.last = newChanges(c.Services), make([]int64, c.Services)
 	if p.publishers, err = p.dialAll(ctx, c.Connections); err != nil {
 		return err
@@ -96,10 +99,12 @@ func (p *publish) changing(service int, revision int64) fleet.Instance {
 }
 
 func (p *publish) change(worker, service int, revision int64) error {
-	p.changes.begin(service, revision, p.Rec.Now())
+	begun := p.Rec.Now()
+	p.changes.begin(service, revision, begun)
 	if err := p.publishers[worker].Register(p.changing(service, revision)); err != nil {
 		return err
 	}
+	p.answered.Record(worker, begun, p.Rec.Now())
 	p.last[service] = revision
 	return nil
 }

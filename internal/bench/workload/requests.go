@@ -2,6 +2,7 @@ package workload
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -22,6 +23,8 @@ func requestKinds() []Kind {
 	limited.Count = 200_000
 	prepared := with(0, 10)
 	prepared.Count, prepared.Warmup = 30_000, 0 // so few that they are registered before the first one goes for want of beats
+	turning := with(0, 10)
+	turning.Count = 1_000_000
 	mixture := with(100, 10)
 	mixture.Mix = map[string]int{mixQuery: 60, mixBeat: 30, mixChange: 10}
 	return []Kind{
@@ -32,6 +35,10 @@ func requestKinds() []Kind {
 		{
 			Name: "deregister", Summary: "deregister instances that were registered before",
 			Defaults: prepared, Check: checkSilent, New: func(e *Env) Workload { return &deregister{Env: e} },
+		},
+		{
+			Name: "turnover", Summary: "register a new instance, look it up and deregister it",
+			Defaults: turning, Check: checkOwners, New: func(e *Env) Workload { return &turnover{register{Env: e}} },
 		},
 		{
 			Name: "beat", Summary: "say that an instance (over gRPC: a client) is alive",
@@ -53,12 +60,14 @@ func requestKinds() []Kind {
 const silentTime = 12 * time.Second
 
 func checkSilent(c *Config) error {
-	if c.Count == 0 {
-		return fmt.Errorf("count: it must be bounded")
-	}
 	if c.Protocol == target.HTTP && c.Warmup+c.Duration > silentTime {
 		return fmt.Errorf("warmup and duration: together at most %v, since the instances do not beat", silentTime)
 	}
+	return checkOwners(c)
+}
+
+// checkOwners is for units that are instances of which each connection owns some.
+func checkOwners(c *Config) error {
 	if c.Protocol == target.GRPC && c.Instances > c.Connections {
 		return fmt.Errorf("instances: at most as many as connections, since a connection holds one of a service")
 	}
@@ -116,6 +125,44 @@ func (r *register) Close(ctx context.Context) {
 	}
 	closeAll(r.sessions)
 }
+
+// turnover registers instances that never were, looks whether they are there, and
+// deregisters them at once, so that the server has a long history and holds nothing
+// of it.
+type turnover struct{ register }
+
+func (t *turnover) Step(ctx context.Context, worker, n int) error {
+	i, ok := t.ledger.fleet.Owned(worker, n)
+	if !ok {
+		return load.ErrDone
+	}
+	if err := t.register.Step(ctx, worker, n); err != nil {
+		return err
+	}
+	err := t.seen(worker, i)
+	t.ledger.note(worker, n, err)
+	return err
+}
+
+// seen looks an instance up and deregisters it.
+func (t *turnover) seen(worker int, i fleet.Instance) error {
+	have, err := t.sessions[worker].Count(i.Service)
+	if err == nil && have == 0 {
+		err = fmt.Errorf("%s: nobody is listed after a registration", i.Name())
+	}
+	return errors.Join(err, t.sessions[worker].Deregister(i))
+}
+
+func (t *turnover) Verify(ctx context.Context) (Checked, error) {
+	return t.verify(ctx, t.ledger.fleet, func(s fleet.Service, hosts []fleet.Host) error {
+		if !t.ledger.certain(s) {
+			return nil
+		}
+		return s.Check(hosts, func(int) (fleet.Instance, bool) { return fleet.Instance{}, false })
+	})
+}
+
+func (t *turnover) Close(context.Context) { closeAll(t.sessions) }
 
 // deregister removes instances that were registered before the clock starts.
 type deregister struct {

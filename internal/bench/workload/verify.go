@@ -17,6 +17,9 @@ const verifiers = 8
 
 // verify lists services and has judge compare what is listed.
 func (e *Env) verify(ctx context.Context, f *fleet.Fleet, judge func(s fleet.Service, hosts []fleet.Host) error) (Checked, error) {
+	if e.Target.Yardstick {
+		return Checked{}, nil
+	}
 	sessions, err := e.dialAll(ctx, min(verifiers, f.Services))
 	if err != nil {
 		return Checked{}, err

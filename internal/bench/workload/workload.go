@@ -129,6 +129,8 @@ type Kind struct {
 	Check func(*Config) error
 	// Workers is how many do the units, if it is not one for each connection.
 	Workers func(*Config) int
+	// Distincts: its instances may have metadata that is all different.
+	Distincts bool
 	// Restarts: it takes the command that restarts the server.
 	Restarts bool
 }
