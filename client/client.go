@@ -25,6 +25,8 @@ type Client struct {
 	auth    *auth.Provider
 	queue   *schedule.Queue
 	plain   wire.Transport // for what needs no session; not run
+	// newGRPC and newHTTP make transports, each for one run.
+	newGRPC, newHTTP func() wire.Transport
 	disk    *diskCache
 	counts  counts
 
@@ -57,6 +59,16 @@ const workers = 16
 // error tells all that is wrong with the options; that no server can be reached is
 // told by [Client.Ready] and by the operations.
 func New(options ...Option) (*Client, error) {
+	c, err := build(options)
+	if err != nil {
+		return nil, err
+	}
+	c.start()
+	return c, nil
+}
+
+// build makes a client that does nothing yet.
+func build(options []Option) (*Client, error) {
 	cfg := defaults()
 	for _, option := range options {
 		option(&cfg)
@@ -78,22 +90,22 @@ func New(options ...Option) (*Client, error) {
 		patterns:     make(map[wire.Pattern]*pattern),
 	}
 	c.lastError.Store(new(errNotYet))
+	c.newGRPC, c.newHTTP = c.overGRPC, c.overHTTP
 	if cfg.transport != nil {
 		c.plain = cfg.transport
 	} else {
 		c.servers = servers.New(cfg.source, cfg.ports)
 		c.auth = auth.New(cfg.credentials, httpmode.NewLogin(c.callerConfig()))
-		c.plain = c.newHTTP()
+		c.plain = c.overHTTP()
 	}
 	c.disk = newDiskCache(c)
-	ctx, stop := context.WithCancelCause(context.Background())
-	c.stop = stop
-	c.start(ctx)
 	return c, nil
 }
 
 // start starts what runs as long as the client.
-func (c *Client) start(ctx context.Context) {
+func (c *Client) start() {
+	ctx, stop := context.WithCancelCause(context.Background())
+	c.stop = stop
 	c.running.Go(func() { c.queue.Run(ctx) })
 	c.running.Go(func() { c.connect(ctx) })
 	if c.servers != nil && !c.cfg.static {
@@ -205,6 +217,9 @@ func (c *Client) Close() error {
 	var patterns []*ServiceWatch
 	for _, p := range c.patterns {
 		patterns = append(patterns, p.all()...)
+	}
+	for _, f := range c.flights {
+		f.cancel()
 	}
 	c.mu.Unlock()
 	if first {

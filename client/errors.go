@@ -106,21 +106,32 @@ var meanings = map[wire.Kind]error{
 
 // opError makes an error of an operation from one of a transport or a context.
 func opError(op string, s Service, err error) error {
-	e, ok := errors.AsType[*wire.Error](err)
-	if !ok {
-		return &OpError{Op: op, Service: s, Err: err}
+	out := &OpError{Op: op, Service: s, Err: public(err)}
+	if e, ok := errors.AsType[*wire.Error](err); ok {
+		out.Server, out.Attempts = e.Server, e.Attempts
 	}
-	out := &OpError{Op: op, Service: s, Server: e.Server, Attempts: e.Attempts}
-	switch {
-	case e.Err != nil:
-		out.Err = &causeError{meanings[e.Kind], e}
-	default:
-		out.Err = &ServerError{
+	return out
+}
+
+// public makes an error of this package from one of a transport; others stay.
+func public(err error) error {
+	switch e := err.(type) {
+	case *interrupted:
+		return &interrupted{e.ended, public(e.last)}
+	case *wire.PartError:
+		for _, err := range e.Failed {
+			return public(err)
+		}
+	case *wire.Error:
+		if e.Err != nil {
+			return &causeError{meanings[e.Kind], e}
+		}
+		return &ServerError{
 			ResultCode: e.ResultCode, ErrorCode: e.ErrorCode, HTTPStatus: e.HTTPStatus,
 			Message: e.Message, RequestID: e.RequestID, kind: meanings[e.Kind], server: e.Server,
 		}
 	}
-	return out
+	return err
 }
 
 // causeError is a failure without an answer, with what it means.

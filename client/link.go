@@ -221,7 +221,8 @@ func (c *Client) callerConfig() httpmode.CallerConfig {
 	}
 }
 
-func (c *Client) newHTTP() wire.Transport {
+// overHTTP returns a transport over HTTP.
+func (c *Client) overHTTP() wire.Transport {
 	return httpmode.New(httpmode.Config{
 		CallerConfig: c.callerConfig(), Backoff: c.cfg.backoff, Logger: c.logger, UDP: c.cfg.udp, LocalIP: c.cfg.localIP,
 	})

@@ -121,12 +121,20 @@ func (p *publication) rest() time.Duration {
 		delete(p.client.publications, p.service)
 		p.job.Stop()
 	}
+	next := schedule.Idle
 	for _, r := range p.wanted {
-		if r.refused {
-			return refusedPause
+		if !r.refused {
+			continue
 		}
+		if left := refusedPause - time.Since(r.refusedAt); left > 0 {
+			next = refusedPause
+			continue
+		}
+		r.refused = false
+		p.generation++
+		return 0
 	}
-	return schedule.Idle
+	return next
 }
 
 // end takes the result of an attempt and returns when to try again.
@@ -212,7 +220,7 @@ func (p *publication) refuse(r *Registration, err error) {
 		r.want, r.version = r.good, r.goodVersion
 		r.refusal = err
 	case r.async:
-		r.refused = true
+		r.refused, r.refusedAt = true, time.Now()
 	default:
 		delete(p.wanted, r.key)
 		r.refusal = err

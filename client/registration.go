@@ -100,7 +100,8 @@ type Registration struct {
 	good        wire.Instance
 	goodVersion uint64 // the last version that a server took; 0 for none
 	session     string // on which it did
-	refused     bool   // for good; it is left out
+	refused     bool   // for good; it is left out for a while
+	refusedAt   time.Time
 	refusal     error  // of the last change, for the one who made it
 	removed     bool
 	gone        bool // and no server has it
@@ -245,6 +246,9 @@ func because(ctx context.Context, last error) error {
 	if last == nil {
 		return context.Cause(ctx)
 	}
+	if e, ok := last.(*OpError); ok {
+		last = e.Err
+	}
 	return &interrupted{context.Cause(ctx), last}
 }
 
@@ -309,10 +313,17 @@ func (r *Registration) runPersistent(ctx context.Context) time.Duration {
 	c := r.client
 	c.mu.Lock()
 	want, version, removed := r.want, r.version, r.removed
-	finished := r.gone || !removed && (r.goodVersion == version || r.refused) || removed && c.closed
+	finished := r.gone || !removed && r.goodVersion == version || removed && c.closed
+	wait := time.Duration(0)
+	if r.refused && !removed {
+		wait = refusedPause - time.Since(r.refusedAt)
+	}
 	c.mu.Unlock()
-	if finished {
+	switch {
+	case finished:
 		return schedule.Idle
+	case wait > 0:
+		return wait
 	}
 	t := c.plain
 	if l := c.link.Load(); l != nil && l.session.Persistent {
@@ -358,7 +369,7 @@ func (c *Client) refusePersistent(r *Registration, err error) time.Duration {
 		r.want, r.version = r.good, r.goodVersion
 		r.refusal = err
 	case r.async:
-		r.refused = true
+		r.refused, r.refusedAt = true, time.Now()
 		r.changed.send()
 		return refusedPause
 	default:

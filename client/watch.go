@@ -434,6 +434,9 @@ func (c *Client) fly(ctx context.Context, s wire.Service, f *flight) {
 	f.err = err
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.closed && f.err != nil {
+		f.err = ErrClosed
+	}
 	if c.flights[s] == f {
 		delete(c.flights, s)
 	}
