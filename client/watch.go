@@ -77,7 +77,7 @@ func (c *Client) addWatch(s wire.Service, f filter) (*Watch, error) {
 	w.entry = e
 	e.mu.Lock()
 	e.watches = append(e.watches, w)
-	w.snapshot.Store(NewSnapshot(e.shown.info))
+	w.snapshot.Store(NewSnapshot(SnapshotInfo{Service: Service(s)}))
 	if len(f.tests) > 0 {
 		w.offered = make(chan *Snapshot, 1)
 		go w.sift()
