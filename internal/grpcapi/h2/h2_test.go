@@ -14,10 +14,14 @@ import (
 // start serves on a free port of loopback.
 func start(t *testing.T, h transport.Handler, limits transporttest.Limits) transporttest.Server {
 	t.Helper()
-	return run(t, New(Config{
-		MaxConns: limits.Conns, MaxConnsPerIP: limits.ConnsPerIP, MaxMessageBytes: limits.Message, MaxMessageMemory: 64 << 20,
-		MaxStreams: limits.Streams, Keepalive: time.Minute,
-	}, h, slog.New(slog.DiscardHandler)))
+	return run(t, New(configOf(limits), h, slog.New(slog.DiscardHandler)))
+}
+
+func configOf(l transporttest.Limits) Config {
+	return Config{
+		MaxConns: l.Conns, MaxConnsPerIP: l.ConnsPerIP, MaxMessageBytes: l.Message, MaxMessageMemory: 64 << 20,
+		MaxStreams: l.Streams, Keepalive: time.Minute,
+	}
 }
 
 // server is what serves connections.

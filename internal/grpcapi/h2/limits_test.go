@@ -199,7 +199,7 @@ func TestFloods(t *testing.T) {
 func TestBusyClientsAreNoFlood(t *testing.T) {
 	_, _, address := serve(t, nil)
 	r := transporttest.DialRaw(t, address)
-	for n := range uint32(5000) {
+	for n := range uint32(1500) {
 		id := 2*n + 1
 		r.Call(id, "{}")
 		if got := r.Wait(id).String(); got != "HTTP 200, status 0, 1 messages" {

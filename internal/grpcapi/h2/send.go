@@ -2,6 +2,7 @@ package h2
 
 import (
 	"cmp"
+	"net"
 	"slices"
 	"sync"
 	"time"
@@ -277,8 +278,10 @@ func (c *conn) drain(w *writer) {
 			c.mu.Unlock()
 			rest, err := c.write(out.b, w)
 			if err == nil && len(rest) > 0 {
-				c.server.helpers.Go(func() { c.goOn(out, rest) })
-				return
+				if c.hand(out, rest) {
+					return
+				}
+				err = net.ErrClosed
 			}
 			c.wrote(out, err)
 		}
@@ -288,6 +291,17 @@ func (c *conn) drain(w *writer) {
 	}
 	c.turn = false
 	c.mu.Unlock()
+}
+
+// hand has a goroutine go on with the rest of a chunk, unless the connection has
+// ended: the server waits for such goroutines after that.
+func (c *conn) hand(out *chunk, rest []byte) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed {
+		c.server.helpers.Go(func() { c.goOn(out, rest) })
+	}
+	return !c.closed
 }
 
 // goOn writes the rest of a chunk, and what has come to wait meanwhile.
