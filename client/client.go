@@ -160,7 +160,7 @@ func (c *Client) tried() bool {
 		return false
 	}
 	for _, p := range c.publications {
-		if p.tried != l.session.ID {
+		if p.answered != l.session.ID {
 			return false
 		}
 	}
@@ -189,10 +189,10 @@ func (c *Client) Shutdown(ctx context.Context) error {
 		}
 	}
 	c.mu.Unlock()
+	c.remove(all...) // together, so that one request takes several
 	errs := make([]error, len(all))
 	var wg sync.WaitGroup
 	for n, r := range all {
-		c.remove(r) // of all first, so that one request takes several
 		wg.Go(func() { errs[n] = r.Deregister(ctx) })
 	}
 	wg.Wait()

@@ -34,6 +34,7 @@ type publication struct {
 	done       uint64 // the last one that a server has
 	session    string // on which it has it
 	tried      string // the session on which Publish was called last
+	answered   string // and that on which it last returned
 	failures   int
 	// cautious: the server refused a set with several unproven instances, so that
 	// they are tried one by one to find the bad one.
@@ -91,22 +92,23 @@ func (p *publication) begin() (*attempt, time.Duration) {
 		return nil, p.rest()
 	case len(p.wanted) == 0 && p.tried != l.session.ID:
 		p.gone(p.leaving) // this session has never heard of them
-		p.session, p.done = l.session.ID, p.generation
+		p.session, p.done, p.answered = l.session.ID, p.generation, l.session.ID
 		return nil, p.rest()
 	}
 	p.tried = l.session.ID
 	a := &attempt{link: l, generation: p.generation, leaving: slices.Clone(p.leaving), complete: true, versions: make(map[*Registration]uint64)}
 	unproven := 0
 	for _, r := range p.wanted {
-		i, version, include := r.want, r.version, true
+		if r.refused {
+			continue // it has never been good
+		}
+		i, version := r.want, r.version
 		if !r.proven() {
-			unproven++
-			if p.cautious && unproven > 1 || r.refused {
-				i, version, include = r.good, r.goodVersion, r.goodVersion > 0
-				a.complete = a.complete && r.refused
+			if unproven++; p.cautious && unproven > 1 {
+				i, version, a.complete = r.good, r.goodVersion, false
 			}
 		}
-		if include {
+		if version > 0 {
 			a.instances = append(a.instances, i)
 			a.versions[r] = version
 		}
@@ -143,6 +145,7 @@ func (p *publication) end(a *attempt, err error) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer c.changes.send()
+	p.answered = a.link.session.ID
 	var part *wire.PartError
 	failed := func(r *Registration) error {
 		if part != nil {

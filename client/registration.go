@@ -180,13 +180,19 @@ func (c *Client) add(r *Registration) error {
 	return nil
 }
 
-// remove makes a registration unwanted, if it is wanted.
-func (c *Client) remove(r *Registration) {
+// remove makes registrations unwanted, if they are wanted.
+func (c *Client) remove(regs ...*Registration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if r.removed {
-		return
+	for _, r := range regs {
+		if !r.removed {
+			c.leave(r)
+		}
 	}
+}
+
+// leave makes a registration unwanted. The caller holds mu.
+func (c *Client) leave(r *Registration) {
 	r.removed = true
 	r.set(RegState{Phase: Removed})
 	defer r.changed.send()

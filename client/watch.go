@@ -401,7 +401,7 @@ func (c *Client) query(ctx context.Context, s wire.Service) (wire.List, error) {
 	}
 	f.waiting++
 	c.mu.Unlock()
-	defer c.leave(s, f)
+	defer c.land(s, f)
 	select {
 	case <-f.done:
 		return f.list, f.err
@@ -410,8 +410,8 @@ func (c *Client) query(ctx context.Context, s wire.Service) (wire.List, error) {
 	}
 }
 
-// leave ends a look-up that nobody waits for any more.
-func (c *Client) leave(s wire.Service, f *flight) {
+// land ends a look-up that nobody waits for any more.
+func (c *Client) land(s wire.Service, f *flight) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if f.waiting--; f.waiting == 0 {

@@ -767,6 +767,7 @@ func TestReadyAndStatus(t *testing.T) {
 				}
 			}
 		}()
+		synctest.Wait()
 		r := mustRegister(t, c, 1, WithAsync())
 		w.set(func(f *fakeWire) { f.delay = time.Second })
 		w.up()
