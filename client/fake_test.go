@@ -29,9 +29,10 @@ type fakeWire struct {
 	// fail is asked before each operation.
 	fail func(op string, s wire.Service, instances []wire.Instance) error
 	// delay is how long each operation takes.
-	delay time.Duration
-	fuzzy bool
-	polls bool
+	delay    time.Duration
+	fuzzy    bool
+	polls    bool
+	protocol wire.Protocol
 }
 
 func newFakeWire() *fakeWire {
