@@ -27,8 +27,8 @@ type Client struct {
 	plain   wire.Transport // for what needs no session; not run
 	// newGRPC and newHTTP make transports, each for one run.
 	newGRPC, newHTTP func() wire.Transport
-	disk    *diskCache
-	counts  counts
+	disk             *diskCache
+	counts           counts
 
 	stop    context.CancelCauseFunc
 	running sync.WaitGroup

@@ -102,7 +102,7 @@ type Registration struct {
 	session     string // on which it did
 	refused     bool   // for good; it is left out for a while
 	refusedAt   time.Time
-	refusal     error  // of the last change, for the one who made it
+	refusal     error // of the last change, for the one who made it
 	removed     bool
 	gone        bool // and no server has it
 	failures    int  // of a persistent one
