@@ -110,6 +110,13 @@ func (c *conn) close() {
 	c.running.Wait()
 }
 
+// during returns a context that ends with the connection, too.
+func (c *conn) during(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(c.stream.Context(), func() { cancel(broken(c.address, c.over())) })
+	return ctx, func() { stop(); cancel(nil) }
+}
+
 // since returns the time since the connection began, never 0.
 func (c *conn) since() int64 { return int64(time.Since(c.begun)) + 1 }
 
@@ -328,9 +335,8 @@ func (c *conn) ping() error {
 	if began := c.sending.Load(); began > 0 && c.since()-began > int64(alive) {
 		return broken(c.address, errors.New("it does not take acknowledgements"))
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := c.during(context.Background())
 	defer cancel()
-	defer context.AfterFunc(c.stream.Context(), cancel)()
 	a, err := c.ask(ctx, min(alive, c.cfg.Timeout), c.payload(grpcv2.HealthCheck, grpcv2.AppendBare(nil), nil))
 	switch {
 	case c.over() != nil:

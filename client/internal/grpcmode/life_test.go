@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/rollcall-registry/rollcall/api/grpcv2"
-	"github.com/rollcall-registry/rollcall/client/internal/faulttest"
 	"github.com/rollcall-registry/rollcall/client/internal/servers"
 	"github.com/rollcall-registry/rollcall/client/internal/wire"
 	"github.com/rollcall-registry/rollcall/internal/grpcapi/grpctest"
+	"github.com/rollcall-registry/rollcall/test/faulttest"
 )
 
 // The addresses of servers in the tests.

@@ -13,10 +13,11 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/rollcall-registry/rollcall/client/internal/faulttest"
+	"github.com/rollcall-registry/rollcall/api/grpcv2"
 	"github.com/rollcall-registry/rollcall/client/internal/servers"
 	"github.com/rollcall-registry/rollcall/client/internal/wire"
 	"github.com/rollcall-registry/rollcall/internal/grpcapi/grpctest"
+	"github.com/rollcall-registry/rollcall/test/faulttest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -241,10 +242,18 @@ type world struct {
 	*faulttest.Network
 	t     *testing.T
 	stops map[string]func()
+	only  *grpctest.Server // whom peerReset means
+}
+
+// peerReset has the server send its clients elsewhere.
+func (w *world) peerReset() {
+	for _, p := range w.only.Peers() {
+		_ = p.Say(grpcv2.ConnectReset, `{"requestId":"1"}`)
+	}
 }
 
 func newWorld(t *testing.T) *world {
-	w := &world{faulttest.NewNetwork(t), t, map[string]func(){}}
+	w := &world{Network: faulttest.NewNetwork(t), t: t, stops: map[string]func(){}}
 	t.Cleanup(func() {
 		for address := range w.stops {
 			w.kill(address)

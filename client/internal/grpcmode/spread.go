@@ -43,7 +43,11 @@ func (s *session) spread(ctx context.Context, service wire.Service, p *publicati
 			p.drop(place)
 		}
 		p.held[i.Key()] = held{instance: i, place: h.place}
-		if err := s.fill(ctx, service, h.place, &i); err != nil {
+		err := s.fill(ctx, service, h.place, &i)
+		if ended := s.main.over(); ended != nil {
+			return broken(s.info.Server, ended)
+		}
+		if err != nil {
 			failed[i.Key()] = err
 			continue
 		}
@@ -93,6 +97,8 @@ func (s *session) place(ctx context.Context, n int) (*conn, error) {
 			Err: fmt.Errorf("more than %d instances of a service on a server without batches", maxExtras+1),
 		}
 	}
+	ctx, cancel := s.main.during(ctx)
+	defer cancel()
 	select {
 	case s.adding <- struct{}{}:
 		defer func() { <-s.adding }()

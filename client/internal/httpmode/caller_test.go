@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/rollcall-registry/rollcall/client/internal/auth"
-	"github.com/rollcall-registry/rollcall/client/internal/faulttest"
 	"github.com/rollcall-registry/rollcall/client/internal/wire"
+	"github.com/rollcall-registry/rollcall/test/faulttest"
 )
 
 func TestEachServerOnceARound(t *testing.T) {

@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"github.com/rollcall-registry/rollcall/client/internal/auth"
-	"github.com/rollcall-registry/rollcall/client/internal/faulttest"
 	"github.com/rollcall-registry/rollcall/client/internal/servers"
 	"github.com/rollcall-registry/rollcall/client/internal/wire"
+	"github.com/rollcall-registry/rollcall/test/faulttest"
 )
 
 // fake is a server of 1.x in memory, which writes down what it is asked.
