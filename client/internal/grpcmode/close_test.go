@@ -126,7 +126,9 @@ func TestConcurrency(t *testing.T) {
 		callers.Go(func() {
 			for ctx.Err() == nil {
 				s := service(name)
-				_ = r.Publish(ctx, s, set(1, 2)[:rand.N(3)])
+				if r.Publish(ctx, s, set(1, 2)[:rand.N(3)]) != nil {
+					r.hear(ctx)
+				}
 				_, _ = r.Subscribe(ctx, s)
 				_, _ = r.Query(ctx, s)
 				_ = r.Unsubscribe(ctx, s)

@@ -251,7 +251,7 @@ func TestNotReady(t *testing.T) {
 				t.Errorf("told %v", cause)
 			}
 		}
-		if n := w.Dials(first); n < 10 || n > 40 {
+		if n := w.Dials(first); n < 8 || n > 40 {
 			t.Errorf("%d dials in 10 s", n)
 		}
 		ready.Store(true)

@@ -60,6 +60,23 @@ func (e *engine) ServicesChanged(c wire.ServicesChange) {
 }
 func (e *engine) Dropped(reason string) { e.note(func() { e.dropped = append(e.dropped, reason) }) }
 
+// hear waits until there is a session.
+func (e *engine) hear(ctx context.Context) {
+	for {
+		e.mu.Lock()
+		up, news := e.up, e.news
+		e.mu.Unlock()
+		if up {
+			return
+		}
+		select {
+		case <-news:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 // wait waits until a condition on what was told holds.
 func (e *engine) wait(t testing.TB, what string, done func() bool) {
 	t.Helper()

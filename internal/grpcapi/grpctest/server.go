@@ -74,7 +74,7 @@ func Serve(script Script) (s *Server, stop func(), err error) {
 	s = &Server{script: script, addr: script.Listener.Addr().String(), peers: map[int]*Peer{}, news: make(chan struct{})}
 	s.server = grpc.NewServer(
 		grpc.ForceServerCodecV2(rawCodec{}), grpc.StatsHandler(tagger{s}), grpc.UnknownServiceHandler(s.serve),
-		grpc.MaxRecvMsgSize(1<<30), grpc.MaxSendMsgSize(1<<30))
+		grpc.MaxRecvMsgSize(1<<30), grpc.MaxSendMsgSize(1<<30), grpc.WaitForHandlers(true))
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = s.server.Serve(script.Listener) })
 	return s, func() { s.server.Stop(); serving.Wait() }, nil
