@@ -8,7 +8,7 @@ import (
 	"github.com/rollcall-registry/rollcall/internal/certs"
 	"github.com/rollcall-registry/rollcall/internal/consensus"
 	"github.com/rollcall-registry/rollcall/internal/grpcapi"
-	"github.com/rollcall-registry/rollcall/internal/grpcapi/grpcgo"
+	"github.com/rollcall-registry/rollcall/internal/grpcapi/h2"
 	"github.com/rollcall-registry/rollcall/internal/health"
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
 	"github.com/rollcall-registry/rollcall/internal/httpapi/foreign"
@@ -50,7 +50,7 @@ type parts struct {
 	udp     *udppush.Sender
 	http    *httpapi.Server
 	grpc    *grpcapi.API
-	conns   *grpcgo.Server
+	conns   *h2.Server
 	certs   *certs.Files // nil without TLS, as is tls
 	tls     *portmux.TLS
 	crowded atomic.Uint64 // connections that were one too many to look at
@@ -123,7 +123,7 @@ func (s *Server) assembleGRPC(p *parts) {
 		History: p.pushes.sink(), Ready: s.readiness, Log: s.log,
 	})
 	p.pusher.Deliver(registry.ProtocolGRPC, p.grpc)
-	p.conns = grpcgo.New(s.cfg.GRPCConn, p.grpc, s.log)
+	p.conns = h2.New(s.cfg.GRPCConn, p.grpc, s.log)
 }
 
 // apis are the front-ends over HTTP.

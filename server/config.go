@@ -8,7 +8,7 @@ import (
 	"strconv"
 
 	"github.com/rollcall-registry/rollcall/internal/grpcapi"
-	"github.com/rollcall-registry/rollcall/internal/grpcapi/grpcgo"
+	"github.com/rollcall-registry/rollcall/internal/grpcapi/h2"
 	"github.com/rollcall-registry/rollcall/internal/health"
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
 	"github.com/rollcall-registry/rollcall/internal/ledger"
@@ -32,7 +32,7 @@ type Config struct {
 	UDP      udppush.Config
 	HTTP     httpapi.Config `help:"HTTP connections."`
 	GRPC     grpcapi.Config `help:"gRPC connections."`
-	GRPCConn grpcgo.Config
+	GRPCConn h2.Config
 	Push     push.Config     `help:"How changes reach subscribers."`
 	Expiry   registry.Config `help:"What happens to instances whose clients fall silent."`
 	Health   health.Config   `help:"Probes of persistent instances, and pauses of the server itself."`
@@ -55,7 +55,7 @@ func DefaultConfig() Config {
 		UDP:        udppush.DefaultConfig(),
 		HTTP:       httpapi.DefaultConfig(),
 		GRPC:       grpcapi.DefaultConfig(),
-		GRPCConn:   grpcgo.DefaultConfig(),
+		GRPCConn:   h2.DefaultConfig(),
 		Push:       push.DefaultConfig(),
 		Expiry:     registry.DefaultConfig(),
 		Health:     health.DefaultConfig(),

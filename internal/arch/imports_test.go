@@ -86,6 +86,7 @@ var unreachable = []struct {
 	{"client", module + "/internal", "", "the SDK must build without the server"},
 	{"client", module + "/server", "", "the SDK must build without the server"},
 	{"server", module + "/internal/cli", "", "a library does not read flags or the environment"},
+	{"server", "google.golang.org/grpc", "", "the server speaks gRPC by itself; grpc-go is for clients and comparison"},
 }
 
 // directly says what a tree must not import itself.
