@@ -1,9 +1,6 @@
 package grpcv2
 
-import (
-	"bytes"
-	"errors"
-)
+import "errors"
 
 // Answer is what all answers of a server have, and the members that only some have.
 // Its strings and Info are parts of the body that it was read from.
@@ -265,38 +262,33 @@ func (r *reader) pass() {
 		r.text()
 		return
 	}
-	for depth := 0; r.at < len(r.data); r.at++ {
-		switch r.data[r.at] {
+	n := closing(r.data[r.at:])
+	if n < 0 {
+		r.fail(errSyntax)
+		return
+	}
+	r.at += n
+}
+
+// closing returns the length of the object or array that data begins with, -1 if it has
+// no end.
+func closing(data []byte) int {
+	depth := 0
+	for i := 0; i < len(data); i++ {
+		switch data[i] {
+		case '"':
+			for i++; i < len(data) && data[i] != '"'; i++ {
+				if data[i] == '\\' {
+					i++
+				}
+			}
 		case '{', '[':
 			depth++
 		case '}', ']':
 			if depth--; depth == 0 {
-				r.at++
-				return
+				return i + 1
 			}
-		case '"':
-			r.passQuoted()
 		}
 	}
-	r.fail(errSyntax)
-}
-
-// passQuoted goes from the quote that begins a string to the one that ends it, or to
-// the end of the data.
-func (r *reader) passQuoted() {
-	for r.at++; ; r.at++ {
-		n := bytes.IndexByte(r.data[r.at:], '"')
-		if n < 0 {
-			r.at = len(r.data) - 1
-			return
-		}
-		end := r.at + n
-		slashes := 0
-		for end-slashes > r.at && r.data[end-slashes-1] == '\\' {
-			slashes++
-		}
-		if r.at = end; slashes%2 == 0 {
-			return
-		}
-	}
+	return -1
 }
