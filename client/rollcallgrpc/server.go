@@ -2,6 +2,7 @@ package rollcallgrpc
 
 import (
 	"context"
+	"errors"
 	"net"
 
 	"google.golang.org/grpc"
@@ -14,7 +15,12 @@ type Server struct{ server *grpc.Server }
 func NewServer(s *grpc.Server) *Server { return &Server{s} }
 
 // Serve accepts connections until Shutdown, and returns nil then.
-func (s *Server) Serve(l net.Listener) error { return s.server.Serve(l) }
+func (s *Server) Serve(l net.Listener) error {
+	if err := s.server.Serve(l); !errors.Is(err, grpc.ErrServerStopped) {
+		return err
+	}
+	return nil
+}
 
 // Shutdown lets calls end, of which no new ones come, and ends them itself when ctx
 // ends. The error is that of ctx.
