@@ -89,6 +89,7 @@ func (p *publication) begin() (*attempt, time.Duration) {
 		p.retrying(*c.lastError.Load())
 		return nil, schedule.Idle // woken when there is one
 	case p.session == l.session.ID && p.done == p.generation:
+		p.restored(l)
 		return nil, p.rest()
 	case len(p.wanted) == 0 && p.tried != l.session.ID:
 		p.gone(p.leaving) // this session has never heard of them
@@ -114,6 +115,17 @@ func (p *publication) begin() (*attempt, time.Duration) {
 		}
 	}
 	return a, 0
+}
+
+// restored notes that a session which seemed to be lost is there again, with all that
+// was published on it.
+func (p *publication) restored(l *link) {
+	for _, r := range p.wanted {
+		if r.proven() && r.state.Load().Phase == Retrying {
+			r.has(r.version, l.session.ID)
+			p.client.changes.send()
+		}
+	}
 }
 
 // rest says when to run again although all is well. An empty publication is

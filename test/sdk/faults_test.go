@@ -1,0 +1,231 @@
+package sdk
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+	"testing"
+	"time"
+
+	rollcall "github.com/rollcall-registry/rollcall/client"
+	"github.com/rollcall-registry/rollcall/servertest"
+	"github.com/rollcall-registry/rollcall/test/faulttest"
+)
+
+// site is a server behind proxies, one for each protocol.
+type site struct {
+	server     *servertest.Server
+	http, grpc *faulttest.Proxy
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	s := &site{server: servertest.New(t)}
+	s.http = faulttest.NewProxy(t, s.server.Addr())
+	s.grpc = faulttest.NewProxy(t, s.server.Addr()) // which speaks both
+	return s
+}
+
+// options are how a client reaches the site.
+func (s *site) options(t *testing.T, more ...rollcall.Option) []rollcall.Option {
+	t.Helper()
+	_, port, err := net.SplitHostPort(s.grpc.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append([]rollcall.Option{rollcall.WithServers(s.http.Addr()), rollcall.WithGRPCPort(uint16(n))}, more...)
+}
+
+// restart replaces the server by a new one, which knows nothing.
+func (s *site) restart(t *testing.T, away time.Duration) {
+	t.Helper()
+	s.set(faulttest.Refused)
+	s.server.Stop(t)
+	timer := time.NewTimer(away)
+	defer timer.Stop()
+	<-timer.C
+	s.server = servertest.New(t)
+	s.http.Target(s.server.Addr())
+	s.grpc.Target(s.server.Addr())
+	s.set(faulttest.Healthy)
+}
+
+func (s *site) set(f faulttest.Fault) {
+	s.http.Set(f)
+	s.grpc.Set(f)
+}
+
+// protocols runs a test over each protocol.
+func protocols(t *testing.T, f func(t *testing.T, p rollcall.Option)) {
+	for _, p := range []rollcall.Protocol{rollcall.GRPC, rollcall.HTTP} {
+		t.Run(p.String(), func(t *testing.T) {
+			t.Parallel()
+			f(t, rollcall.WithProtocol(p))
+		})
+	}
+}
+
+// listed waits until the server itself lists n instances of a service, and returns
+// how long that took. It asks through a client of its own.
+func listed(t *testing.T, s *servertest.Server, n int) time.Duration {
+	t.Helper()
+	began := time.Now()
+	observer := dial(t, rollcall.WithServers(s.Addr()), rollcall.WithProtocol(rollcall.HTTP), rollcall.WithUDP("off"))
+	for time.Since(began) < patience {
+		found, err := observer.Lookup(within(t), orders)
+		if err == nil && found.Len() == n {
+			return time.Since(began)
+		}
+		time.Sleep(20 * time.Millisecond) //nolint:forbidigo // a poll of a real server
+	}
+	t.Fatalf("the server does not list %d instances", n)
+	return 0
+}
+
+// A server that is killed and returns without memory: all is registered within 6 s,
+// and picks never fail meanwhile.
+func TestServerReturns(t *testing.T) {
+	protocols(t, func(t *testing.T, p rollcall.Option) {
+		s := newSite(t)
+		provider := dial(t, s.options(t, p)...)
+		consumer := dial(t, s.options(t, p)...)
+		for port := range uint16(5) {
+			if _, err := provider.Register(within(t), orders, rollcall.NewInstance("10.0.0.7", 8080+port)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w, err := consumer.Watch(within(t), orders)
+		if err != nil {
+			t.Fatal(err)
+		}
+		see(t, w, "all", count(5))
+		fewest := make(chan int, 1)
+		stop := make(chan struct{})
+		go func() {
+			least := 5
+			for u := range w.Updates() {
+				least = min(least, u.Snapshot.Len())
+				select {
+				case <-stop:
+					fewest <- least
+					return
+				default:
+				}
+			}
+		}()
+		s.restart(t, 2*time.Second)
+		if d := listed(t, s.server, 5); d > 6*time.Second {
+			t.Errorf("registered again after %v", d)
+		}
+		close(stop)
+		see(t, w, "all again", count(5))
+	})
+}
+
+func TestBlackHole(t *testing.T) {
+	protocols(t, func(t *testing.T, p rollcall.Option) {
+		s := newSite(t)
+		c := dial(t, s.options(t, p)...)
+		r, err := c.Register(within(t), orders, rollcall.NewInstance("10.0.0.7", 8080))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := c.Watch(within(t), orders)
+		if err != nil {
+			t.Fatal(err)
+		}
+		see(t, w, "the instance", count(1))
+		s.set(faulttest.BlackHole)
+		began := time.Now()
+		for st := range c.StatusChanges(within(t)) {
+			if st.State == rollcall.Connecting {
+				break
+			}
+		}
+		d := time.Since(began)
+		t.Logf("seen after %v", d)
+		if d > 9*time.Second {
+			t.Errorf("the black hole is seen after %v, want 8 s", d)
+		}
+		if w.Snapshot().Len() != 1 {
+			t.Error("what is known was given up")
+		}
+		s.set(faulttest.Healthy)
+		began = time.Now()
+		for st := range c.StatusChanges(within(t)) {
+			if st.State == rollcall.Connected && st.Registered == 1 {
+				break
+			}
+		}
+		if d := time.Since(began); r.State().Phase != rollcall.Registered || d > 9*time.Second {
+			t.Errorf("state %v, %v after it was healed", r.State(), d)
+		}
+	})
+}
+
+func TestGRPCPortIsOpenedLate(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.grpc.Set(faulttest.Refused)
+	began := time.Now()
+	c := dial(t, s.options(t)...)
+	if err := c.Ready(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	st := c.Status()
+	if d := time.Since(began); st.Protocol != rollcall.HTTP || d > 4*time.Second {
+		t.Errorf("after %v: %+v", d, st)
+	}
+	if st.LastError == nil {
+		t.Error("nothing is said of the gRPC port")
+	}
+	if _, err := c.Register(within(t), orders, rollcall.NewInstance("10.0.0.7", 8080)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Two thousand instances and five hundred watches through a restart.
+func TestFleetThroughARestart(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes half a minute")
+	}
+	t.Parallel()
+	s := newSite(t)
+	const clients, each = 20, 100
+	var all []*rollcall.Client
+	for n := range clients {
+		c := dial(t, s.options(t, rollcall.WithProtocol(rollcall.GRPC))...)
+		all = append(all, c)
+		for m := range each {
+			if _, err := c.Register(within(t), orders, rollcall.NewInstance(fmt.Sprintf("10.0.%d.%d", n, m), 80), rollcall.WithAsync()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for m := range 25 {
+			if _, err := c.Watch(within(t), rollcall.Service{Name: fmt.Sprint("service-", m)}, rollcall.WithAsync()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	listed(t, s.server, clients*each)
+	before := s.grpc.Dials()
+	began := time.Now()
+	s.restart(t, 3*time.Second)
+	away := time.Since(began)
+	d := listed(t, s.server, clients*each)
+	t.Logf("%d instances are back %v after the server is", clients*each, d)
+	if d > 9*time.Second { // 6 s, with room for a machine that does other things too
+		t.Errorf("%d instances are back after %v", clients*each, d)
+	}
+	dials := float64(s.grpc.Dials()-before) / clients / (away + d).Seconds()
+	t.Logf("%.2f dials a second and client", dials)
+	for _, c := range all {
+		if err := c.Ready(within(t)); err != nil {
+			t.Error(err)
+		}
+	}
+}
