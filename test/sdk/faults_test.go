@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,9 +19,9 @@ type site struct {
 	http, grpc *faulttest.Proxy
 }
 
-func newSite(t *testing.T) *site {
+func newSite(t *testing.T, options ...servertest.Option) *site {
 	t.Helper()
-	s := &site{server: servertest.New(t)}
+	s := &site{server: servertest.New(t, options...)}
 	s.http = faulttest.NewProxy(t, s.server.Addr())
 	s.grpc = faulttest.NewProxy(t, s.server.Addr()) // which speaks both
 	return s
@@ -40,15 +41,16 @@ func (s *site) options(t *testing.T, more ...rollcall.Option) []rollcall.Option 
 	return append([]rollcall.Option{rollcall.WithServers(s.http.Addr()), rollcall.WithGRPCPort(uint16(n))}, more...)
 }
 
-// restart replaces the server by a new one, which knows nothing.
-func (s *site) restart(t *testing.T, away time.Duration) {
+// restart replaces the server by a new one, which knows nothing unless the options say
+// so.
+func (s *site) restart(t *testing.T, away time.Duration, options ...servertest.Option) {
 	t.Helper()
 	s.set(faulttest.Refused)
 	s.server.Stop(t)
 	timer := time.NewTimer(away)
 	defer timer.Stop()
 	<-timer.C
-	s.server = servertest.New(t)
+	s.server = servertest.New(t, options...)
 	s.http.Target(s.server.Addr())
 	s.grpc.Target(s.server.Addr())
 	s.set(faulttest.Healthy)
@@ -86,44 +88,48 @@ func listed(t *testing.T, s *servertest.Server, n int) time.Duration {
 	return 0
 }
 
-// A server that is killed and returns without memory: all is registered within 6 s,
-// and picks never fail meanwhile.
+// A server that goes and returns: all is registered within 6 s, and picks never fail
+// meanwhile, whether it remembers what it knew or the client protects what it has.
 func TestServerReturns(t *testing.T) {
-	protocols(t, func(t *testing.T, p rollcall.Option) {
-		s := newSite(t)
-		provider := dial(t, s.options(t, p)...)
-		consumer := dial(t, s.options(t, p)...)
-		for port := range uint16(5) {
-			if _, err := provider.Register(within(t), orders, rollcall.NewInstance("10.0.0.7", 8080+port)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		w, err := consumer.Watch(within(t), orders)
-		if err != nil {
+	for _, remembers := range []bool{true, false} {
+		t.Run(fmt.Sprintf("remembers=%t", remembers), func(t *testing.T) {
+			protocols(t, func(t *testing.T, p rollcall.Option) { serverReturns(t, p, remembers) })
+		})
+	}
+}
+
+func serverReturns(t *testing.T, p rollcall.Option, remembers bool) {
+	var keep []servertest.Option
+	options := []rollcall.Option{p}
+	if remembers {
+		keep = append(keep, servertest.WithDataDir(t.TempDir()))
+	} else {
+		options = append(options, rollcall.WithEmptyProtection(30*time.Second))
+	}
+	s := newSite(t, keep...)
+	provider, consumer := dial(t, s.options(t, options...)...), dial(t, s.options(t, options...)...)
+	for port := range uint16(5) {
+		if _, err := provider.Register(within(t), orders, rollcall.NewInstance("10.0.0.7", 8080+port)); err != nil {
 			t.Fatal(err)
 		}
-		see(t, w, "all", count(5))
-		fewest := make(chan int, 1)
-		stop := make(chan struct{})
-		go func() {
-			least := 5
-			for u := range w.Updates() {
-				least = min(least, u.Snapshot.Len())
-				select {
-				case <-stop:
-					fewest <- least
-					return
-				default:
-				}
-			}
-		}()
-		s.restart(t, 2*time.Second)
-		if d := listed(t, s.server, 5); d > 6*time.Second {
-			t.Errorf("registered again after %v", d)
-		}
-		close(stop)
-		see(t, w, "all again", count(5))
-	})
+	}
+	w, err := consumer.Watch(within(t), orders)
+	if err != nil {
+		t.Fatal(err)
+	}
+	see(t, w, "all", count(5))
+	var fewest atomic.Int64
+	fewest.Store(5)
+	stop := w.OnUpdate(func(u rollcall.Update) { fewest.Store(min(fewest.Load(), int64(u.Snapshot.Len()))) })
+	defer stop()
+	s.restart(t, 2*time.Second, keep...)
+	if d := listed(t, s.server, 5); d > 6*time.Second {
+		t.Errorf("registered again after %v", d)
+	}
+	see(t, w, "all again", count(5))
+	if fewest.Load() == 0 {
+		t.Error("for a while there was nothing to pick from")
+	}
 }
 
 func TestBlackHole(t *testing.T) {
