@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"github.com/rollcall-registry/rollcall/internal/bench/fleet"
 )
 
 // durableRounds is how often each registration of persistent instances is
@@ -17,81 +19,84 @@ const durableRounds = 3
 // second, over few and many connections. Each waits until it is on the disk; those
 // that wait at the same time share a sync. The instances are probed meanwhile, and
 // nothing listens at their addresses.
-func measureDurable(ctx context.Context, b *bench) ([]table, error) {
+func measureDurable(ctx context.Context, b *suite) ([]table, error) {
 	t := table{marker: "durable", head: []string{"Connections", "one core", "Server CPU", "at a time", "both cores", "at a time"}}
 	for _, load := range []struct{ conns, instances int }{{1, 1_000}, {64, 20_000}, {512, 20_000}} {
-		p := &population{prefix: "svc-", services: load.instances / 10, each: 10, persistent: true}
+		f := durable(load.instances)
 		progress("durable: %d connections", load.conns)
-		one, err := b.registerDurably(ctx, b.serverCPU, p, load.conns)
+		one, err := b.registerDurably(ctx, b.serverCPU, f, load.conns)
 		if err != nil {
 			return nil, err
 		}
-		all, err := b.registerDurably(ctx, "", p, load.conns)
+		all, err := b.registerDurably(ctx, "", f, load.conns)
 		if err != nil {
 			return nil, err
 		}
 		t.rows = append(t.rows, []string{
 			thousands(float64(load.conns)),
-			one.rate(), fmt.Sprintf("%.0f µs", median(pick(one.rounds, cpuOf))), one.together(),
+			one.rate(), fmt.Sprintf("%.0f µs", median(one.cpu)), one.together(),
 			all.rate(), all.together(),
 		})
 	}
 	return []table{t}, nil
 }
 
-// durableLoad is what registering a population again and again measured.
+// durableLoad is what registering a fleet again and again measured, round by round.
 type durableLoad struct {
-	rounds []round
-	shared []float64 // registrations a write to the log, of each round
+	perSecond []float64
+	cpu       []float64 // microseconds of the server's processor time for each
+	shared    []float64 // registrations a write to the log
 }
 
-func (l *durableLoad) rate() string { return thousands(median(pick(l.rounds, perSecond))) + "/s" }
+func (l *durableLoad) rate() string { return thousands(median(l.perSecond)) + "/s" }
 
 func (l *durableLoad) together() string { return fmt.Sprintf("%.0f", median(l.shared)) }
 
-func (b *bench) registerDurably(ctx context.Context, cpu string, p *population, conns int) (*durableLoad, error) {
+func (b *suite) registerDurably(ctx context.Context, cpu string, f *fleet.Fleet, conns int) (*durableLoad, error) {
 	on := *b
 	on.serverCPU = cpu
 	load := &durableLoad{}
 	for range durableRounds {
-		r, shared, err := on.durableRound(ctx, p, conns)
-		if err != nil {
+		if err := on.durableRound(ctx, f, conns, load); err != nil {
 			return nil, err
 		}
-		load.rounds, load.shared = append(load.rounds, r), append(load.shared, shared)
 	}
 	return load, nil
 }
 
-// durableRound registers all instances of a population on a new server. shared is
-// how many went into a write to the log.
-func (b *bench) durableRound(ctx context.Context, p *population, conns int) (r round, shared float64, err error) {
+// durableRound registers all instances of a fleet on a new server.
+func (b *suite) durableRound(ctx context.Context, f *fleet.Fleet, conns int, load *durableLoad) error {
 	server, err := b.newServer(ctx)
 	if err != nil {
-		return r, 0, err
+		return err
 	}
 	defer server.end()
-	f, err := dial(server.address, conns)
+	writes, err := b.writes(ctx, server)
 	if err != nil {
-		return r, 0, err
+		return err
 	}
-	defer f.close()
-	before, err := b.writes(ctx, server)
+	before, err := server.usage()
 	if err != nil {
-		return r, 0, err
+		return err
 	}
-	r, sent, err := b.measureRound(server, f, p.register(), 0, func(sent int) bool {
-		return sent < p.size() && ctx.Err() == nil
-	})
+	took, err := registerAll(ctx, server, f, conns)
 	if err != nil {
-		return r, 0, err
+		return err
 	}
-	after, err := b.writes(ctx, server)
-	return r, float64(sent) / max(after-before, 1), err
+	after, err := server.usage()
+	if err != nil {
+		return err
+	}
+	all, err := b.writes(ctx, server)
+	n := float64(f.Len())
+	load.perSecond = append(load.perSecond, n/took.Seconds())
+	load.cpu = append(load.cpu, float64((after.CPU-before.CPU).Microseconds())/n)
+	load.shared = append(load.shared, n/max(all-writes, 1))
+	return err
 }
 
 // writes returns how often a server has written to its durable log.
-func (b *bench) writes(ctx context.Context, server *process) (float64, error) {
+func (b *suite) writes(ctx context.Context, server *process) (float64, error) {
 	file := filepath.Join(b.dir, "metrics")
 	if err := fetch(ctx, server.address, "/metrics", file); err != nil {
 		return 0, err

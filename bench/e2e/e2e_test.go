@@ -5,21 +5,15 @@ import (
 	"testing"
 )
 
-func TestQuantile(t *testing.T) {
+func TestMedian(t *testing.T) {
 	for _, tt := range []struct {
 		list []float64
-		q    float64
 		want float64
 	}{
-		{nil, 0.5, 0},
-		{[]float64{3}, 0.5, 3},
-		{[]float64{9, 1, 5}, 0.5, 5},
-		{[]float64{4, 1, 2, 3}, 0.5, 2.5},
-		{[]float64{2, 1}, 1, 2},
-		{[]float64{2, 1}, 0, 1},
+		{nil, 0}, {[]float64{3}, 3}, {[]float64{9, 1, 5}, 5}, {[]float64{4, 1, 2, 3}, 2.5},
 	} {
-		if got := quantile(tt.list, tt.q); got != tt.want {
-			t.Errorf("quantile %v of %v: got %v, want %v", tt.q, tt.list, got, tt.want)
+		if got := median(tt.list); got != tt.want {
+			t.Errorf("median of %v: got %v, want %v", tt.list, got, tt.want)
 		}
 	}
 }
@@ -32,27 +26,6 @@ func TestReplaceBetween(t *testing.T) {
 	}
 	if _, err := replaceBetween([]byte(page), "y", nil); err == nil {
 		t.Error("markers that are not there are no error")
-	}
-}
-
-// Requests go through every instance once before they begin anew, and those of one
-// kind are of one length, so that contenders get the same bytes to read.
-func TestPopulation(t *testing.T) {
-	p := &population{prefix: "s-", services: 20, each: 10}
-	seen := map[string]bool{}
-	for n := range p.size() {
-		request := string(p.register().build(nil, n))
-		if seen[request] {
-			t.Fatalf("request %d was there before: %s", n, request)
-		}
-		seen[request] = true
-		if again := string(p.register().build(nil, n+p.size())); again != request {
-			t.Fatalf("request %d is not repeated: %s", n, again)
-		}
-	}
-	growing := &population{prefix: "s-", each: 10}
-	if a, b := growing.register().build(nil, 7), growing.register().build(nil, 1_000_007); string(a) == string(b) {
-		t.Errorf("a growing population repeats itself: %s", a)
 	}
 }
 

@@ -51,6 +51,7 @@ type options struct {
 	conns              int
 	instances          int
 	churn              int
+	pushes, hold       time.Duration
 }
 
 func run(ctx context.Context, args []string) error {
@@ -64,8 +65,12 @@ func run(ctx context.Context, args []string) error {
 	flags.StringVar(&o.loadCPU, "load-cpu", "1", "core of the load; empty pins nothing")
 	flags.StringVar(&o.only, "only", partNames(), "parts to run")
 	flags.StringVar(&o.write, "write", "", "Markdown file whose tables are replaced")
-	flags.IntVar(&o.rounds, "rounds", 12, "rounds of each contender")
-	flags.DurationVar(&o.length, "length", 500*time.Millisecond, "length of a round")
+	flags.IntVar(&o.rounds, "rounds", 6, "rounds of each server")
+	flags.DurationVar(&o.length, "length", time.Second, "length of a round")
+	flags.DurationVar(&o.pushes, "pushes", 30*time.Second, "how long changes are made for subscribers")
+	// Long enough for each instance to have been judged by the wheel, and for the
+	// snapshot of each minute.
+	flags.DurationVar(&o.hold, "hold", 75*time.Second, "how long a large registry is held")
 	flags.IntVar(&o.conns, "conns", 64, "keep-alive connections, each with one request under way")
 	flags.IntVar(&o.instances, "instances", 100_000, "instances of a large registry, a multiple of 10")
 	flags.IntVar(&o.churn, "churn", 1_000_000, "registrations and removals after which memory is measured again")
@@ -89,7 +94,7 @@ func run(ctx context.Context, args []string) error {
 // they go between.
 type part struct {
 	name string
-	run  func(context.Context, *bench) ([]table, error)
+	run  func(context.Context, *suite) ([]table, error)
 }
 
 func parts() []part {
@@ -113,8 +118,8 @@ func partNames() string {
 	return strings.Join(names, ",")
 }
 
-// bench is one run of the suite.
-type bench struct {
+// suite is one run.
+type suite struct {
 	options
 	dir string // temporary, for data directories
 }
@@ -125,7 +130,7 @@ func measure(ctx context.Context, o options) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	b := &bench{options: o, dir: dir}
+	b := &suite{options: o, dir: dir}
 	wanted := strings.Split(o.only, ",")
 	for _, p := range parts() {
 		if !slices.Contains(wanted, p.name) {

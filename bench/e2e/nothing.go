@@ -6,9 +6,13 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"strings"
 
 	"github.com/valyala/fasthttp"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/mem"
 
+	"github.com/rollcall-registry/rollcall/api/grpcv2"
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
 )
 
@@ -16,6 +20,7 @@ import (
 const (
 	stackOurs = "httpapi"
 	stackFast = "fasthttp"
+	stackGRPC = "grpc-go"
 )
 
 // serveNothing answers every request with the bytes of a file until ctx ends. It
@@ -35,6 +40,8 @@ func serveNothing(ctx context.Context, stack, bodyFile string) error {
 		return serveOurs(ctx, ln, body)
 	case stackFast:
 		return serveFast(ln, body)
+	case stackGRPC:
+		return serveGRPC(ln, body)
 	default:
 		return fmt.Errorf("unknown stack %q", stack)
 	}
@@ -74,4 +81,38 @@ func serveFast(ln net.Listener, body []byte) error {
 		ctx.SetBody(body)
 	}}
 	return server.Serve(ln)
+}
+
+// serveGRPC serves with a bare grpc-go server: calls are answered with body, which is
+// an encoded message, and streams are read. It ends with its process.
+func serveGRPC(ln net.Listener, body []byte) error {
+	server := grpc.NewServer(grpc.ForceServerCodecV2(rawCodec{}), grpc.UnknownServiceHandler(func(_ any, s grpc.ServerStream) error {
+		method, _ := grpc.MethodFromServerStream(s)
+		for {
+			var request mem.BufferSlice
+			if err := s.RecvMsg(&request); err != nil {
+				return err
+			}
+			request.Free()
+			if strings.HasSuffix(method, grpcv2.UnaryMethod) {
+				return s.SendMsg(body)
+			}
+		}
+	}))
+	return server.Serve(ln)
+}
+
+// rawCodec moves messages that are encoded already.
+type rawCodec struct{}
+
+func (rawCodec) Name() string { return "proto" }
+
+func (rawCodec) Marshal(v any) (mem.BufferSlice, error) {
+	return mem.BufferSlice{mem.SliceBuffer(v.([]byte))}, nil
+}
+
+func (rawCodec) Unmarshal(data mem.BufferSlice, v any) error {
+	data.Ref()
+	*v.(*mem.BufferSlice) = data
+	return nil
 }

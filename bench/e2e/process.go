@@ -13,13 +13,16 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	proc "github.com/rollcall-registry/rollcall/internal/bench/process"
+	"github.com/rollcall-registry/rollcall/internal/bench/target"
 )
 
 // process is a server that runs as a child.
 type process struct {
-	name    string
 	cmd     *exec.Cmd
-	address string
+	address string // of HTTP
+	target  *target.Target
 	log     chan struct{} // closed when the child's standard error has ended
 }
 
@@ -27,14 +30,14 @@ type process struct {
 const startTimeout = 60 * time.Second
 
 // startServer starts the binary that is measured on a data directory.
-func (b *bench) startServer(ctx context.Context, dataDir string, args ...string) (*process, error) {
+func (b *suite) startServer(ctx context.Context, dataDir string, args ...string) (*process, error) {
 	return b.start(ctx, "rollcall", b.serverCPU, b.server, append([]string{
 		"serve", "--listen", "127.0.0.1:0", "--udp-host", "127.0.0.1", "--data-dir", dataDir, "--log-level", "error",
 	}, args...)...)
 }
 
 // newServer starts the binary on a data directory of its own.
-func (b *bench) newServer(ctx context.Context, args ...string) (*process, error) {
+func (b *suite) newServer(ctx context.Context, args ...string) (*process, error) {
 	dir, err := os.MkdirTemp(b.dir, "data-")
 	if err != nil {
 		return nil, err
@@ -42,8 +45,8 @@ func (b *bench) newServer(ctx context.Context, args ...string) (*process, error)
 	return b.startServer(ctx, dir, args...)
 }
 
-// startNothing starts a server that answers everything with body.
-func (b *bench) startNothing(ctx context.Context, name, stack string, body []byte) (*process, error) {
+// startNothing starts a server on a stack that answers everything with body.
+func (b *suite) startNothing(ctx context.Context, stack string, body []byte) (*process, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -52,12 +55,16 @@ func (b *bench) startNothing(ctx context.Context, name, stack string, body []byt
 	if err := os.WriteFile(file, body, 0o600); err != nil {
 		return nil, err
 	}
-	return b.start(ctx, name, b.serverCPU, self, "-role", "nothing", "-stack", stack, "-body", file)
+	p, err := b.start(ctx, stack, b.serverCPU, self, "-role", "nothing", "-stack", stack, "-body", file)
+	if err == nil {
+		p.target.Yardstick = true
+	}
+	return p, err
 }
 
 // start starts a program on a core, if cpu names one, and returns when it says
 // that it is ready. The child is killed when ctx ends.
-func (b *bench) start(ctx context.Context, name, cpu, program string, args ...string) (*process, error) {
+func (b *suite) start(ctx context.Context, name, cpu, program string, args ...string) (*process, error) {
 	if _, err := exec.LookPath("taskset"); cpu != "" && err == nil {
 		args = append([]string{"-c", cpu, program}, args...)
 		program = "taskset"
@@ -74,15 +81,21 @@ func (b *bench) start(ctx context.Context, name, cpu, program string, args ...st
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	p := &process{name: name, cmd: cmd, log: make(chan struct{})}
+	p := &process{cmd: cmd, log: make(chan struct{})}
 	timer := time.AfterFunc(startTimeout, func() { _ = cmd.Process.Kill() })
 	defer timer.Stop()
 	lines := bufio.NewReader(stderr)
-	if p.address, err = readyAddress(lines); err != nil {
+	p.address, err = readyAddress(lines)
+	if err == nil {
+		// Our server speaks gRPC on the same port, and so do those that do nothing.
+		p.target, err = target.New(name, p.address, p.address)
+	}
+	if err != nil {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
+	p.target.PID = cmd.Process.Pid
 	go func() {
 		defer close(p.log)
 		_, _ = io.Copy(os.Stderr, lines)
@@ -123,50 +136,5 @@ func (p *process) stop(signal syscall.Signal) error {
 // end kills the server, for defer.
 func (p *process) end() { _ = p.stop(syscall.SIGKILL) }
 
-// cpu returns the processor time that the server has used. Threads of a Go
-// program do not end, so their sum never falls.
-func (p *process) cpu() (time.Duration, error) {
-	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", p.cmd.Process.Pid))
-	if err != nil {
-		return 0, err
-	}
-	var sum time.Duration
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return 0, err
-		}
-		used, _, _ := strings.Cut(string(text), " ")
-		n, err := strconv.ParseInt(used, 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("%s: %w", file, err)
-		}
-		sum += time.Duration(n)
-	}
-	return sum, nil
-}
-
-// memory is what of a process is in memory, in bytes: all of it, and without what
-// is pages of files, such as its program.
-type memory struct{ resident, anonymous int64 }
-
-func (p *process) memory() (memory, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
-	if err != nil {
-		return memory{}, err
-	}
-	var m memory
-	for line := range strings.Lines(string(text)) {
-		name, value, _ := strings.Cut(line, ":")
-		into := map[string]*int64{"VmRSS": &m.resident, "RssAnon": &m.anonymous}[name]
-		if into == nil {
-			continue
-		}
-		kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
-		if err != nil {
-			return memory{}, fmt.Errorf("%s of process %d: %w", name, p.cmd.Process.Pid, err)
-		}
-		*into = kib << 10
-	}
-	return m, nil
-}
+// usage returns what the server uses now.
+func (p *process) usage() (proc.Usage, error) { return proc.Read(p.cmd.Process.Pid) }

@@ -6,15 +6,18 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
+
+	"github.com/rollcall-registry/rollcall/internal/bench/report"
+	"github.com/rollcall-registry/rollcall/internal/bench/target"
+	"github.com/rollcall-registry/rollcall/internal/bench/workload"
 )
 
 // measureProfiles shows where the processor time of the server goes while it is
-// asked one kind of request as fast as it can answer, for the three kinds that are
-// most of the load.
-func measureProfiles(ctx context.Context, b *bench) ([]table, error) {
+// asked one kind of request as fast as it can answer, for the kinds that are most of
+// the load.
+func measureProfiles(ctx context.Context, b *suite) ([]table, error) {
 	profiles, err := freePort()
 	if err != nil {
 		return nil, err
@@ -24,24 +27,24 @@ func measureProfiles(ctx context.Context, b *bench) ([]table, error) {
 		return nil, err
 	}
 	defer server.end()
-	k := &keeper{server: server, populations: []*population{smallServices(), usualServices(), largeServices()}}
-	if err := k.fill(ctx); err != nil {
-		return nil, err
-	}
 	var listing strings.Builder
-	for _, w := range b.workloads() {
-		if !slices.Contains([]string{"light beat", "list of 10", "register new"}, w.title) {
-			continue
+	for _, c := range []workload.Config{
+		{Workload: "beat", Protocol: target.HTTP},
+		{Workload: "query", Protocol: target.HTTP},
+		{Workload: "register", Protocol: target.HTTP},
+		{Workload: "query", Protocol: target.GRPC},
+		{Workload: "register", Protocol: target.GRPC},
+		{Workload: "fanout", Protocol: target.GRPC, Instances: 1},
+	} {
+		c.Duration = profileTime + time.Second
+		if c.Workload != "fanout" {
+			c.Connections = b.conns
 		}
-		progress("profiles: %s", w.title)
-		top, err := b.profileOf(ctx, server, profiles, w)
+		r, top, err := b.profiled(ctx, c, server, profiles, profileTime)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", w.title, err)
-		}
-		fmt.Fprintf(&listing, "%s\n%s\n", w.title, top)
-		if err := k.beat(ctx); err != nil {
 			return nil, err
 		}
+		fmt.Fprintf(&listing, "%s via %s\n%s\n", r.Title(), c.Protocol, top.summary())
 	}
 	return []table{{marker: "profiles", listing: listing.String()}}, nil
 }
@@ -49,18 +52,17 @@ func measureProfiles(ctx context.Context, b *bench) ([]table, error) {
 // profileTime is how long a workload is profiled.
 const profileTime = 4 * time.Second
 
-func (b *bench) profileOf(ctx context.Context, server *process, profiles string, w workload) (string, error) {
-	f, err := dial(server.address, w.conns)
+// profiled runs a workload, and takes a profile of so long from when the load begins.
+func (b *suite) profiled(ctx context.Context, c workload.Config, server *process, address string, length time.Duration) (*report.Result, *profile, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var taken <-chan profile
+	results, err := b.watched(ctx, c, 1, func() { taken = b.profile(ctx, address, length) }, server)
 	if err != nil {
-		return "", err
+		return nil, nil, err
 	}
-	defer f.close()
-	done := b.profile(ctx, profiles, profileTime)
-	if _, err := f.drive(w.call, 1, lasting(profileTime+time.Second)); err != nil {
-		return "", err
-	}
-	top := <-done
-	return top.summary(), top.err
+	top := <-taken
+	return &results[0], &top, top.err
 }
 
 // profile is a processor profile: the lines of pprof's list of functions, by the
@@ -71,7 +73,7 @@ type profile struct {
 }
 
 // profile takes a processor profile for so long, meanwhile.
-func (b *bench) profile(ctx context.Context, address string, length time.Duration) <-chan profile {
+func (b *suite) profile(ctx context.Context, address string, length time.Duration) <-chan profile {
 	done := make(chan profile, 1)
 	go func() {
 		file := filepath.Join(b.dir, "profile")

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -130,4 +131,17 @@ func thousands(f float64) string {
 		digits = digits[:at] + "," + digits[at:]
 	}
 	return digits
+}
+
+// median returns the middle of a list, which it sorts; 0 of an empty one.
+func median(list []float64) float64 {
+	if len(list) == 0 {
+		return 0
+	}
+	slices.Sort(list)
+	n := len(list) / 2
+	if len(list)%2 == 0 {
+		return (list[n-1] + list[n]) / 2
+	}
+	return list[n]
 }

@@ -3,75 +3,55 @@ package main
 import (
 	"context"
 	"fmt"
+
+	"github.com/rollcall-registry/rollcall/internal/bench/fleet"
+	"github.com/rollcall-registry/rollcall/internal/bench/target"
+	"github.com/rollcall-registry/rollcall/internal/bench/workload"
 )
 
-// measureScale compares what a request costs on a small registry with what it
-// costs on one of many services, of which either all or as many as the small one
-// has are asked for.
-func measureScale(ctx context.Context, b *bench) ([]table, error) {
-	const few = 100
-	many := b.instances
-	small := &population{prefix: "one-", services: few, each: 1}
-	all := &population{prefix: "one-", services: many, each: 1}
-	sizes := []struct {
-		title string
-		fill  *population
-		asked *population
-	}{
-		{fmt.Sprintf("%d services", few), small, small},
-		{fmt.Sprintf("%s services, %d of them asked for", thousands(float64(many)), few), all, small},
-		{fmt.Sprintf("%s services, each asked for in turn", thousands(float64(many))), all, all},
+// few is how many services a small registry has.
+const few = 100
+
+// measureScale compares what a request costs on a small registry with what it costs
+// on one of many services, of which either all or as many as the small one has are
+// asked for.
+func measureScale(ctx context.Context, b *suite) ([]table, error) {
+	small, err := b.newServer(ctx)
+	if err != nil {
+		return nil, err
 	}
-	var keepers []*keeper
-	for _, size := range sizes {
-		server, err := b.newServer(ctx)
+	defer small.end()
+	large, err := b.newServer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer large.end()
+	many := b.instances / 10
+	release, err := workload.Hold(ctx, large.target, target.HTTP, &fleet.Fleet{Name: "many", Group: group, Services: many, Size: 1, Owners: 1})
+	if err != nil {
+		return nil, err
+	}
+	defer release(ctx)
+	rows := [][]string{
+		{fmt.Sprintf("%d services", few)},
+		{fmt.Sprintf("%s services, %d of them asked for", thousands(float64(many+few)), few)},
+		{fmt.Sprintf("%s services, %s of them asked for", thousands(float64(2*many)), thousands(float64(many)))},
+	}
+	for _, kind := range []string{"beat", "query"} {
+		c := workload.Config{Workload: kind, Protocol: target.HTTP, Services: few, Instances: 1, Connections: b.conns, Duration: b.length}
+		same, err := b.run(ctx, c, b.rounds, small, large)
 		if err != nil {
 			return nil, err
 		}
-		defer server.end()
-		keepers = append(keepers, &keeper{server: server, populations: []*population{size.fill}})
-	}
-	calls := func(p *population) []*call { return []*call{p.beat(false), p.list()} }
-	results := make([][][]round, len(sizes))
-	for i := range results {
-		results[i] = make([][]round, len(calls(small)))
-	}
-	for _, k := range keepers {
-		if err := k.fill(ctx); err != nil {
+		c.Services = many
+		all, err := b.run(ctx, c, b.rounds, large)
+		if err != nil {
 			return nil, err
 		}
-	}
-	for n := range b.rounds {
-		progress("scale: round %d of %d", n+1, b.rounds)
-		for i, size := range sizes {
-			f, err := dial(keepers[i].server.address, b.conns)
-			if err != nil {
-				return nil, err
-			}
-			for j, c := range calls(size.asked) {
-				r, _, err := b.measureRound(keepers[i].server, f, c, n*few*100, lasting(b.length))
-				if err != nil {
-					f.close()
-					return nil, err
-				}
-				results[i][j] = append(results[i][j], r)
-			}
-			f.close()
-			for _, k := range keepers {
-				if err := k.beat(ctx); err != nil {
-					return nil, err
-				}
-			}
+		first := same[0].Process.CPUPerUnit
+		for n, cpu := range []float64{first, same[1].Process.CPUPerUnit, all[0].Process.CPUPerUnit} {
+			rows[n] = append(rows[n], fmt.Sprintf("%.1f µs", cpu), fmt.Sprintf("%.2f", cpu/first))
 		}
 	}
-	t := table{marker: "scale", head: []string{"Registry", "light beat", "ratio", "list of 1", "ratio"}}
-	for i, size := range sizes {
-		row := []string{size.title}
-		for j := range results[i] {
-			row = append(row, fmt.Sprintf("%.1f µs", median(pick(results[i][j], cpuOf))),
-				fmt.Sprintf("%.2f", ratio(results[i][j], results[0][j], cpuOf)))
-		}
-		t.rows = append(t.rows, row)
-	}
-	return []table{t}, nil
+	return []table{{marker: "scale", head: []string{"Registry", "beat", "ratio", "query of 1", "ratio"}, rows: rows}}, nil
 }

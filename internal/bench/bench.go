@@ -118,6 +118,7 @@ func (r *Runner) once(ctx context.Context, g *gathered, round int, at Progress) 
 		Warmup: g.config.Warmup, Duration: g.config.Duration, Interval: cmp.Or(r.Interval, intervalOf(g.config.Duration)),
 	}
 	meter := newMeter(g.target.PID)
+	l.OnBegin = meter.begin
 	l.OnInterval = func(i *load.Interval) {
 		meter.sample(i)
 		at.PerSecond = float64(i.Done) / i.Length.Seconds()
@@ -125,9 +126,6 @@ func (r *Runner) once(ctx context.Context, g *gathered, round int, at Progress) 
 		at.Elapsed = g.config.Warmup + i.At + i.Length
 		tell("run", at.Total)
 	}
-	// The processor time counts from the end of the warm-up.
-	warm := time.AfterFunc(l.Warmup, meter.begin)
-	defer warm.Stop()
 	out, err := l.Run(ctx, rec, units, late, w.Step)
 	used := meter.end()
 	if err != nil {

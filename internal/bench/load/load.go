@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -36,10 +37,13 @@ type Loop struct {
 	Rate float64
 	// Warmup goes before what is recorded. It does not count towards Duration.
 	Warmup, Duration time.Duration
-	// Count bounds the units of all workers, warm-up included; 0 is no bound.
+	// Count bounds the units of all workers, warm-up included; 0 is no bound. Where
+	// there is one, the warm-up ends at the latest when a tenth is done.
 	Count int
 	// Interval is the time between two samples; a second if it is 0.
 	Interval time.Duration
+	// OnBegin, if set, is called when the warm-up has ended, by a goroutine of the loop.
+	OnBegin func()
 	// OnInterval, if set, is called after each interval by a goroutine of the loop,
 	// and may add to the sample.
 	OnInterval func(*Interval)
@@ -96,10 +100,12 @@ type run struct {
 	ctx   context.Context
 	step  Step
 	rec   *Recorder
-	times *Series // of units
-	late  *Series // by how much units began later than due although a worker waited
-	begin int64   // by the recorder's clock, after the warm-up
-	end   int64
+	times *Series       // of units
+	late  *Series       // by how much units began later than due although a worker waited
+	first int64         // by the recorder's clock: when the warm-up began
+	begin atomic.Int64  // and when it ended
+	warm  chan struct{} // closed when it ended early
+	once  sync.Once
 
 	counts []counts // of each worker
 
@@ -111,10 +117,9 @@ type run struct {
 // times; late gets by how much the generator itself was late to begin units that were
 // due, and may be nil. The error is that of the context.
 func (l *Loop) Run(ctx context.Context, rec *Recorder, times, late *Series, step Step) (*Outcome, error) {
-	r := &run{Loop: l, ctx: ctx, step: step, rec: rec, times: times, late: late, counts: make([]counts, l.Workers)}
-	r.begin = rec.Now() + int64(l.Warmup)
-	r.end = r.begin + int64(l.Duration)
-	rec.start(r.begin)
+	r := &run{Loop: l, ctx: ctx, step: step, rec: rec, times: times, late: late, counts: make([]counts, l.Workers), warm: make(chan struct{}), first: rec.Now()}
+	r.begin.Store(r.first + int64(l.Warmup))
+	rec.start(r.begin.Load())
 
 	samples := make(chan []Interval, 1)
 	stop := make(chan struct{})
@@ -131,13 +136,32 @@ func (l *Loop) Run(ctx context.Context, rec *Recorder, times, late *Series, step
 	workers.Wait()
 	ended := rec.Now()
 	close(stop)
-	out := &Outcome{Elapsed: time.Duration(max(ended-r.begin, 1)), Intervals: <-samples, Fault: r.fault}
+	out := &Outcome{Elapsed: time.Duration(max(ended-r.begin.Load(), 1)), Intervals: <-samples, Fault: r.fault}
 	for i := range r.counts {
 		out.Done += r.counts[i].done.Load()
 		out.Failed += r.counts[i].failed.Load()
 		out.Missed += r.counts[i].missed
 	}
 	return out, context.Cause(ctx)
+}
+
+// end is when no more units begin.
+func (r *run) end() int64 { return r.begin.Load() + int64(r.Duration) }
+
+// warmUp ends the warm-up for all workers if one of them has done a tenth of its
+// share.
+func (r *run) warmUp(w, n int) {
+	if r.Count == 0 || n != r.share(w)/10 {
+		return
+	}
+	now := r.rec.Now()
+	r.once.Do(func() {
+		if now < r.begin.Load() {
+			r.begin.Store(now)
+			r.rec.start(now)
+			close(r.warm)
+		}
+	})
 }
 
 // blame keeps the first error of all workers.
@@ -168,8 +192,9 @@ func (r *run) share(w int) int {
 func (r *run) closed(w int) error {
 	failures := 0
 	for n := range r.share(w) {
+		r.warmUp(w, n)
 		begun := r.rec.Now()
-		if begun >= r.end || r.ctx.Err() != nil {
+		if begun >= r.end() || r.ctx.Err() != nil {
 			return nil
 		}
 		err := r.unit(w, n, begun)
@@ -199,10 +224,11 @@ func (r *run) open(w int) error {
 		return err
 	}
 	defer bell.close()
-	first, every := r.begin-int64(r.Warmup), 1e9/r.Rate
+	every := 1e9 / r.Rate
 	for n := range r.share(w) {
-		due := first + int64(every*float64(n*r.Workers+w))
-		if due >= r.end || r.ctx.Err() != nil {
+		r.warmUp(w, n)
+		due := r.first + int64(every*float64(n*r.Workers+w))
+		if due >= r.end() || r.ctx.Err() != nil {
 			return nil
 		}
 		if now := r.rec.Now(); now < due {
@@ -212,8 +238,8 @@ func (r *run) open(w int) error {
 			if r.late != nil {
 				r.late.Record(w, due, r.rec.Now())
 			}
-		} else if now > r.end+int64(overtime) {
-			left := float64(r.end-due) / (every * float64(r.Workers))
+		} else if now > r.end()+int64(overtime) {
+			left := float64(r.end()-due) / (every * float64(r.Workers))
 			r.counts[w].missed = min(int64(math.Ceil(left)), int64(r.share(w)-n))
 			return nil
 		}
@@ -230,7 +256,7 @@ func (r *run) open(w int) error {
 // unit does one unit, whose time counts from begun.
 func (r *run) unit(w, n int, begun int64) error {
 	err := r.step(r.ctx, w, n)
-	if begun < r.begin {
+	if begun < r.begin.Load() {
 		return err
 	}
 	switch {

@@ -120,6 +120,33 @@ func TestOvertime(t *testing.T) {
 	})
 }
 
+// A bound on the units leaves nine tenths of them to record, however long the warm-up
+// was to be.
+func TestWarmupEndsWithCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, rate := range []float64{0, 1000} {
+			rec := NewRecorder()
+			times := rec.Series("units")
+			begun := time.Duration(0)
+			start := time.Now()
+			l := &Loop{
+				Workers: 10, Rate: rate, Warmup: time.Hour, Duration: time.Minute, Count: 1000,
+				OnBegin: func() { begun = time.Since(start) }, newAlarm: newTimerAlarm,
+			}
+			out, err := l.Run(t.Context(), rec, times, nil, func(context.Context, int, int) error {
+				time.Sleep(time.Millisecond)
+				return nil
+			})
+			if h, _ := times.Result(); err != nil || out.Done < 890 || out.Done > 910 || h.TotalCount() != out.Done {
+				t.Errorf("rate %v: got %+v and %d times, %v", rate, out, h.TotalCount(), err)
+			}
+			if begun == 0 || begun > time.Second {
+				t.Errorf("rate %v: the warm-up ended after %v", rate, begun)
+			}
+		}
+	})
+}
+
 func TestCountBounds(t *testing.T) {
 	for _, workers := range []int{1, 3, 7} {
 		rec := NewRecorder()

@@ -21,21 +21,25 @@ func (r *run) sample(stop <-chan struct{}) []Interval {
 	if every == 0 {
 		every = time.Second
 	}
-	if !wait(stop, time.Duration(r.begin-r.rec.Now())) {
+	if !r.wait(stop, r.warm, r.begin.Load()) {
 		return nil
+	}
+	if r.OnBegin != nil {
+		r.OnBegin()
 	}
 	var (
 		list         []Interval
-		at           = r.begin
+		begin        = r.begin.Load()
+		at           = begin
 		done, failed int64
 	)
 	for on := true; on && len(list) < maxIntervals; {
-		on = wait(stop, time.Duration(at+int64(every)-r.rec.Now()))
+		on = r.wait(stop, nil, at+int64(every))
 		now := r.rec.Now()
 		if !on && now-at < int64(every)/2 && len(list) > 0 {
 			break // too short to compare with the others
 		}
-		i := Interval{At: time.Duration(at - r.begin), Length: time.Duration(now - at)}
+		i := Interval{At: time.Duration(at - begin), Length: time.Duration(now - at)}
 		for w := range r.counts {
 			i.Done += r.counts[w].done.Load()
 			i.Failed += r.counts[w].failed.Load()
@@ -52,12 +56,15 @@ func (r *run) sample(stop <-chan struct{}) []Interval {
 	return list
 }
 
-// wait waits for d and returns true, or false as soon as stop is closed.
-func wait(stop <-chan struct{}, d time.Duration) bool {
-	timer := time.NewTimer(d)
+// wait waits until a time of the recorder's clock, or until early is closed, and
+// returns true; or false as soon as stop is closed.
+func (r *run) wait(stop, early <-chan struct{}, until int64) bool {
+	timer := time.NewTimer(time.Duration(until - r.rec.Now()))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
+		return true
+	case <-early:
 		return true
 	case <-stop:
 		return false
