@@ -1,19 +1,69 @@
 package sdk
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
+	"github.com/rollcall-registry/rollcall/api/grpcv2"
 	rollcall "github.com/rollcall-registry/rollcall/client"
+	"github.com/rollcall-registry/rollcall/internal/grpcapi/grpctest"
 	"github.com/rollcall-registry/rollcall/servertest"
+	"github.com/rollcall-registry/rollcall/test/faulttest"
 )
 
-// overGRPC are the options of a client of a server that serves gRPC on the port of HTTP.
-func overGRPC(address string) []rollcall.Option {
-	return []rollcall.Option{rollcall.WithServers(address), rollcall.WithProtocol(rollcall.GRPC), rollcall.WithGRPCPortOffset(0)}
+// overGRPC are the options of a client of servers that serve gRPC on the port of HTTP.
+func overGRPC(addresses ...string) []rollcall.Option {
+	return []rollcall.Option{rollcall.WithServers(addresses...), rollcall.WithProtocol(rollcall.GRPC), rollcall.WithGRPCPortOffset(0)}
+}
+
+// scripted starts a server that does what a script says.
+func scripted(t testing.TB, script grpctest.Script) *grpctest.Server {
+	t.Helper()
+	s, stop, err := grpctest.Serve(script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+	return s
+}
+
+// until waits for something that a scripted server sees.
+func until(t testing.TB, s *grpctest.Server, what string, done func() bool) {
+	t.Helper()
+	if !s.Wait(within(t), done) {
+		t.Fatalf("no %s within %v", what, patience)
+	}
+}
+
+// hosts reports whether a scripted server has the instances of orders with these ports.
+func hosts(s *grpctest.Server, ports ...int) func() bool {
+	var want []string
+	for _, port := range ports {
+		want = append(want, fmt.Sprint("10.0.0.7:", port))
+	}
+	return func() bool { return fmt.Sprint(s.Hosts("DEFAULT_GROUP@@orders")) == fmt.Sprint(want) }
+}
+
+func register(t testing.TB, c *rollcall.Client, port int) *rollcall.Registration {
+	t.Helper()
+	r, err := c.Register(within(t), orders, rollcall.NewInstance("10.0.0.7", uint16(port)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
 
 func TestGRPCLife(t *testing.T) {
+	t.Parallel()
 	server := servertest.New(t)
 	provider, consumer := dial(t, overGRPC(server.Addr())...), dial(t, overGRPC(server.Addr())...)
 	ctx := within(t)
@@ -29,10 +79,7 @@ func TestGRPCLife(t *testing.T) {
 	if in := s.At(0); in.Addr() != "10.0.0.7:8080" || in.Metadata["version"] != "2" || !in.Available() || in.Cluster != "DEFAULT" {
 		t.Errorf("got %+v", in)
 	}
-	second, err := provider.Register(ctx, orders, rollcall.NewInstance("10.0.0.7", 8081))
-	if err != nil {
-		t.Fatal(err)
-	}
+	second := register(t, provider, 8081)
 	see(t, w, "both", count(2))
 	if err := r.Update(ctx, func(i *rollcall.Instance) { i.Weight = 2.5 }); err != nil {
 		t.Fatal(err)
@@ -56,4 +103,350 @@ func TestGRPCLife(t *testing.T) {
 		t.Fatal(err)
 	}
 	see(t, w, "nothing", count(0))
+}
+
+// A persistent instance goes over gRPC where servers are able to, and outlives its
+// client.
+func TestGRPCPersistent(t *testing.T) {
+	t.Parallel()
+	server := servertest.New(t)
+	c := dial(t, overGRPC(server.Addr())...)
+	if err := c.Ready(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	in := rollcall.NewInstance("10.0.0.7", 8080)
+	in.Ephemeral = false
+	r, err := c.Register(within(t), orders, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	other := dial(t, overGRPC(server.Addr())...)
+	if found, err := other.Lookup(within(t), orders); err != nil || found.Len() != 1 || found.At(0).Ephemeral {
+		t.Errorf("looked up %v, %v", found, err)
+	}
+	if _, err := other.Register(within(t), orders, rollcall.NewInstance("10.0.0.8", 8080)); !errors.Is(err, rollcall.ErrConflict) {
+		t.Errorf("an instance of the other kind: %v", err)
+	}
+	_ = r
+}
+
+// Several instances of one service live side by side even where the second would take
+// the place of the first, and come back when a connection of theirs breaks.
+func TestGRPCOverwritingServer(t *testing.T) {
+	t.Parallel()
+	server := scripted(t, grpctest.Script{})
+	c := dial(t, overGRPC(server.Addr())...)
+	var all []*rollcall.Registration
+	for port := 1; port <= 4; port++ {
+		all = append(all, register(t, c, port))
+	}
+	until(t, server, "four instances", hosts(server, 1, 2, 3, 4))
+	if err := all[1].Deregister(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	until(t, server, "three instances", hosts(server, 1, 3, 4))
+	peers := server.Peers()
+	peers[len(peers)-1].End(errors.New("evicted"))
+	until(t, server, "a new beginning", func() bool { return len(server.Peers()) > 0 && server.Peers()[0].ID > peers[len(peers)-1].ID })
+	until(t, server, "three instances again", hosts(server, 1, 3, 4))
+	if err := c.Shutdown(within(t)); err != nil {
+		t.Error(err)
+	}
+	until(t, server, "nobody", func() bool { return len(server.Peers()) == 0 })
+}
+
+// Sent to another server, even to a dead one first, the client has its instance and its
+// watch on the next before it leaves the last; instances go first.
+func TestGRPCReset(t *testing.T) {
+	t.Parallel()
+	script := grpctest.Script{Negotiates: true, Abilities: []string{grpcv2.AbilityPersistent}}
+	a, b := scripted(t, script), scripted(t, script)
+	var mu sync.Mutex
+	list := []string{a.Addr()}
+	c := dial(t, rollcall.WithProtocol(rollcall.GRPC), rollcall.WithGRPCPortOffset(0),
+		rollcall.WithServerSource(func(context.Context) ([]string, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			return list, nil
+		}))
+	register(t, c, 1)
+	w, err := c.Watch(within(t), orders)
+	if err != nil {
+		t.Fatal(err)
+	}
+	see(t, w, "the instance", count(1))
+	// The list is asked for each 30 s; a reset to where it does not lead is one to
+	// anywhere in it, which is a new connection to the same server here.
+	host, port, _ := net.SplitHostPort(b.Addr())
+	before := a.Peers()[0]
+	if err := before.Say(grpcv2.ConnectReset, string(grpcv2.AppendConnectReset(nil, 1, host, port))); err != nil {
+		t.Fatal(err)
+	}
+	until(t, a, "a new connection", func() bool { peers := a.Peers(); return peers[len(peers)-1].ID > before.ID })
+	until(t, a, "its instance and watch", func() bool {
+		peers := a.Peers()
+		next := peers[len(peers)-1]
+		asked := fmt.Sprint(typesOf(next))
+		return strings.Contains(asked, grpcv2.InstanceType) && strings.Contains(asked, grpcv2.SubscribeService)
+	})
+	until(t, a, "the end of the last", func() bool { return len(a.Peers()) == 1 && a.Peers()[0].ID > before.ID })
+	if !hosts(a, 1)() {
+		t.Errorf("the server has %v", a.Hosts("DEFAULT_GROUP@@orders"))
+	}
+	for _, f := range before.Asked() {
+		if strings.Contains(string(f.Body), grpcv2.Deregister) {
+			t.Error("the last server was told to remove the instance")
+		}
+	}
+}
+
+func typesOf(p *grpctest.Peer) (types []string) {
+	for _, f := range p.Asked() {
+		types = append(types, f.Type)
+	}
+	return types
+}
+
+// After a break all instances are asked for before the first watch.
+func TestGRPCInstancesFirst(t *testing.T) {
+	t.Parallel()
+	var slow atomic.Bool
+	server := scripted(t, grpctest.Script{})
+	c := dial(t, overGRPC(server.Addr())...)
+	for n := range 30 {
+		s := rollcall.Service{Name: fmt.Sprint("s", n)}
+		if _, err := c.Register(within(t), s, rollcall.NewInstance("10.0.0.7", 1)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Watch(within(t), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	slow.Store(true)
+	first := server.Peers()[0]
+	first.End(nil)
+	done := func() bool {
+		peers := server.Peers()
+		return len(peers) == 1 && peers[0] != first && strings.Count(fmt.Sprint(typesOf(peers[0])), grpcv2.SubscribeService) == 30
+	}
+	until(t, server, "all of it again", done)
+	instances := 0
+	for _, kind := range typesOf(server.Peers()[0]) {
+		switch kind {
+		case grpcv2.InstanceType:
+			instances++
+		case grpcv2.SubscribeService:
+			if instances < 30-16 { // up to 16 are asked for at once
+				t.Fatalf("a watch came after %d instances", instances)
+			}
+		}
+	}
+}
+
+// A server that forgets the connection costs a reconnection; one that refuses an
+// argument costs an error, and nothing else.
+func TestGRPCRefusals(t *testing.T) {
+	t.Parallel()
+	var forgot atomic.Bool
+	server := scripted(t, grpctest.Script{Answer: func(p *grpctest.Peer, f grpctest.Frame) (grpctest.Message, bool) {
+		switch {
+		case f.Type == grpcv2.SubscribeService && forgot.CompareAndSwap(false, true):
+			return grpctest.Refuse(grpcv2.CodeUnregistered, "Connection is unregistered."), true
+		case f.Type == grpcv2.InstanceType && strings.Contains(string(f.Body), `"port":666,`):
+			return grpctest.Refuse(grpcv2.CodeInvalid, "instance format invalid"), true
+		}
+		return grpctest.Message{}, false
+	}})
+	c := dial(t, overGRPC(server.Addr())...)
+	register(t, c, 1)
+	if _, err := c.Watch(within(t), orders); err != nil {
+		t.Fatal(err)
+	}
+	until(t, server, "the instance", hosts(server, 1))
+	peer := server.Peers()[0]
+	if peer.ID < 2 {
+		t.Error("the connection that was forgotten is used")
+	}
+	_, err := c.Register(within(t), rollcall.Service{Name: "other"}, rollcall.NewInstance("10.0.0.7", 666))
+	if !errors.Is(err, rollcall.ErrInvalidArgument) || !strings.Contains(err.Error(), "instance format invalid") {
+		t.Errorf("got %v", err)
+	}
+	if peers := server.Peers(); len(peers) != 1 || peers[0].ID != peer.ID || c.Status().State != rollcall.Connected {
+		t.Error("the refusal broke the connection")
+	}
+}
+
+// On a way that lets nothing back the loss is seen, and when it heals the instance is
+// there again, although the server never saw it go.
+func TestGRPCHalfOpen(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	c := dial(t, s.options(t, rollcall.WithProtocol(rollcall.GRPC))...)
+	r := register(t, c, 1)
+	began := time.Now()
+	s.set(faulttest.HalfOpen)
+	for st := range c.StatusChanges(within(t)) {
+		if st.State == rollcall.Connecting {
+			break
+		}
+	}
+	if d := time.Since(began); d > 9*time.Second {
+		t.Errorf("seen after %v, want 8 s", d)
+	}
+	s.set(faulttest.Healthy)
+	for st := range c.StatusChanges(within(t)) {
+		if st.State == rollcall.Connected && st.Registered == 1 {
+			break
+		}
+	}
+	if err := r.Update(within(t), func(i *rollcall.Instance) { i.Weight = 3 }); err != nil {
+		t.Error(err)
+	}
+	listed(t, s.server, 1)
+}
+
+// A push that comes twice, late or broken changes nothing; the newest wins.
+func TestGRPCPushes(t *testing.T) {
+	t.Parallel()
+	server := scripted(t, grpctest.Script{})
+	c := dial(t, overGRPC(server.Addr())...)
+	w, err := c.Watch(within(t), orders)
+	if err != nil {
+		t.Fatal(err)
+	}
+	see(t, w, "nothing", count(0))
+	peer := server.Peers()[0]
+	say := func(id int, time int, hosts string) {
+		t.Helper()
+		body := fmt.Sprintf(`{"requestId":"%d","serviceInfo":{"name":"orders","groupName":"DEFAULT_GROUP","clusters":"","hosts":%s,"lastRefTime":%d}}`, id, hosts, time)
+		if err := peer.Say(grpcv2.NotifySubscriber, body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	two, one := `[{"ip":"10.0.0.7","port":1},{"ip":"10.0.0.7","port":2}]`, `[{"ip":"10.0.0.7","port":1}]`
+	say(1, 20, two)
+	see(t, w, "both", count(2))
+	revision := w.Snapshot().Revision()
+	say(2, 20, two)           // again
+	say(3, 10, one)           // late
+	say(4, 30, `[{"ip":"10.`) // broken
+	say(5, 30, `null`)        // nothing
+	say(6, 30, `{"a":[1,2]}`) // no list
+	until(t, server, "acknowledgements", func() bool { return len(peer.Heard()) >= 4 })
+	say(7, 40, `[{"ip":"10.0.0.7","port":3}]`)
+	s := see(t, w, "the newest", count(1))
+	if s.At(0).Port != 3 || s.Revision() != revision+1 {
+		t.Errorf("revision %d after %d: %v", s.Revision(), revision, s.At(0))
+	}
+}
+
+// Nothing is left of clients that were closed, in whatever state they were.
+func TestGRPCCloseLeavesNothing(t *testing.T) {
+	before := goleak.IgnoreCurrent()
+	func() {
+		server, stop, err := grpctest.Serve(grpctest.Script{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stop()
+		hole, err := net.Listen("tcp", "127.0.0.1:0") // it accepts and says nothing
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer hole.Close()
+		for n, address := range []string{server.Addr(), hole.Addr().String(), "127.0.0.1:1"} {
+			for _, wait := range []time.Duration{0, time.Millisecond, 20 * time.Millisecond, 200 * time.Millisecond} {
+				c, err := rollcall.New(overGRPC(address)...)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for port := range uint16(3) {
+					if _, err := c.Register(t.Context(), orders, rollcall.NewInstance("10.0.0.7", port+1), rollcall.WithAsync()); err != nil {
+						t.Error(err)
+					}
+				}
+				if _, err := c.Watch(t.Context(), orders, rollcall.WithAsync()); err != nil {
+					t.Error(err)
+				}
+				timer := time.NewTimer(wait)
+				<-timer.C
+				began := time.Now()
+				if err := errors.Join(c.Close(), c.Close()); err != nil {
+					t.Errorf("%d after %v: %v", n, wait, err)
+				}
+				if took := time.Since(began); took > time.Second {
+					t.Errorf("%d after %v: closing took %v", n, wait, took)
+				}
+			}
+		}
+	}()
+	goleak.VerifyNone(t, before)
+}
+
+// benchmarked returns a consumer's watch and a registration of a provider, on a server
+// that has a service of n instances besides.
+func benchmarked(b *testing.B, n int) (*rollcall.Watch, *rollcall.Registration) {
+	server := servertest.New(b)
+	provider, consumer := dial(b, overGRPC(server.Addr())...), dial(b, overGRPC(server.Addr())...)
+	for i := range n {
+		in := rollcall.NewInstance(fmt.Sprintf("10.1.%d.%d", i>>8, i&255), 8080, rollcall.Tagged("version", "1.2.3"))
+		if _, err := provider.Register(within(b), orders, in, rollcall.WithAsync()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	r := register(b, provider, 1)
+	w, err := consumer.Watch(within(b), orders)
+	if err != nil {
+		b.Fatal(err)
+	}
+	see(b, w, "all", count(n+1))
+	return w, r
+}
+
+// BenchmarkGRPCPush measures the way of a change: from the call that makes it, through
+// the server, to the value on the channel of another client.
+func BenchmarkGRPCPush(b *testing.B) {
+	w, r := benchmarked(b, 10)
+	ctx := context.Background()
+	weight := 1.0
+	for b.Loop() {
+		weight = 3 - weight
+		if err := r.Update(ctx, func(i *rollcall.Instance) { i.Weight = weight }); err != nil {
+			b.Fatal(err)
+		}
+		<-w.Updates()
+	}
+}
+
+// BenchmarkGRPCApply measures what a client does with a push of 10,000 instances of
+// which one has changed, from the moment at which the server lets go of it.
+func BenchmarkGRPCApply(b *testing.B) {
+	server := scripted(b, grpctest.Script{})
+	c := dial(b, overGRPC(server.Addr())...)
+	w, err := c.Watch(within(b), orders)
+	if err != nil {
+		b.Fatal(err)
+	}
+	see(b, w, "nothing", count(0))
+	var list strings.Builder
+	for i := range 9_999 {
+		fmt.Fprintf(&list, `,{"instanceId":"10.1.%d.%d#8080#DEFAULT#DEFAULT_GROUP@@orders","ip":"10.1.%d.%d","port":8080,"weight":1.0,"healthy":true,"enabled":true,"ephemeral":true,"clusterName":"DEFAULT","serviceName":"DEFAULT_GROUP@@orders","metadata":{"version":"1.2.3","zone":"a"},"instanceHeartBeatInterval":5000,"instanceHeartBeatTimeOut":15000,"ipDeleteTimeout":30000}`,
+			i>>8, i&255, i>>8, i&255)
+	}
+	peer := server.Peers()[0]
+	for n := 2; b.Loop(); n++ {
+		body := fmt.Sprintf(`{"requestId":"%d","serviceInfo":{"name":"orders","groupName":"DEFAULT_GROUP","clusters":"","lastRefTime":%d,"hosts":[{"ip":"10.0.0.7","port":%d}%s]}}`,
+			n, n, n&0x7fff, list.String())
+		if err := peer.Say(grpcv2.NotifySubscriber, body); err != nil {
+			b.Fatal(err)
+		}
+		for u := range w.Updates() {
+			if u.Snapshot.Len() == 10_000 {
+				break
+			}
+		}
+	}
 }
