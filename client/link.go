@@ -177,8 +177,13 @@ func (c *Client) use(k *carrier) {
 	switch {
 	case next != nil && (before == nil || before.session.ID != next.session.ID || before.transport != next.transport):
 		c.logger.Info("connected", "server", next.session.Server, "protocol", publicProtocol(next.session.Protocol).String())
+		if before != nil {
+			c.cfg.metrics.Disconnected(nil)
+		}
 		c.cfg.metrics.Connected(next.session.Server, publicProtocol(next.session.Protocol))
-	case next == nil && before != nil && !c.isClosed():
+	case next == nil && before != nil && c.isClosed():
+		c.cfg.metrics.Disconnected(ErrClosed)
+	case next == nil && before != nil:
 		c.logger.Warn("disconnected", "err", *c.lastError.Load())
 		c.cfg.metrics.Disconnected(*c.lastError.Load())
 	case next == nil: // still not; who waits may fall back to what is on disk

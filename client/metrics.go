@@ -5,7 +5,8 @@ import "time"
 // Metrics is told what a client does. Its methods are called on paths where time
 // counts: they must not block, and may be called concurrently.
 type Metrics interface {
-	// CallDone tells of an operation: its name, how long it took, and its error.
+	// CallDone tells of an operation: its name, one of a few constant words, how long
+	// it took, and its error, which is as the methods of the client return it.
 	CallDone(op string, took time.Duration, err error)
 	// Published tells of a new snapshot of a service, and how long the client took
 	// from having received it.
@@ -13,7 +14,8 @@ type Metrics interface {
 	// Dropped tells of a message that was ignored; the reason is one of a few
 	// constant words.
 	Dropped(reason string)
-	// Connected and Disconnected tell of the session with a server.
+	// Connected and Disconnected tell of the session with a server. The cause is nil
+	// if another session takes its place.
 	Connected(server string, p Protocol)
 	Disconnected(cause error)
 }
@@ -25,3 +27,13 @@ func (noMetrics) Published(Service, int, time.Duration) {}
 func (noMetrics) Dropped(string)                        {}
 func (noMetrics) Connected(string, Protocol)            {}
 func (noMetrics) Disconnected(error)                    {}
+
+// translated tells a Metrics of errors as users know them.
+type translated struct{ Metrics }
+
+func (t translated) CallDone(op string, took time.Duration, err error) {
+	if err != nil {
+		err = opError(op, Service{}, err)
+	}
+	t.Metrics.CallDone(op, took, err)
+}

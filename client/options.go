@@ -277,7 +277,7 @@ func WithLogger(l *slog.Logger) Option {
 func WithMetrics(m Metrics) Option {
 	return func(c *config) {
 		if m != nil {
-			c.metrics = m
+			c.metrics = translated{m}
 		}
 	}
 }
