@@ -47,7 +47,17 @@ func newUpdate(from, to *Snapshot) Update {
 
 // compare orders instances by address, port and cluster.
 func compare(a, b *Instance) int {
-	return cmp.Or(strings.Compare(a.IP, b.IP), cmp.Compare(a.Port, b.Port), strings.Compare(a.Cluster, b.Cluster))
+	return compareKeys(a.IP, b.IP, int32(a.Port), int32(b.Port), a.Cluster, b.Cluster)
+}
+
+func compareKeys(aIP, bIP string, aPort, bPort int32, aCluster, bCluster string) int {
+	if c := strings.Compare(aIP, bIP); c != 0 {
+		return c
+	}
+	if c := cmp.Compare(aPort, bPort); c != 0 {
+		return c
+	}
+	return strings.Compare(aCluster, bCluster)
 }
 
 // mailbox holds the newest Update for one reader. Its fields are guarded by the one

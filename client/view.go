@@ -107,42 +107,51 @@ func readInstances(raw []byte, info *grpcv2.ServiceInfo, before []*Instance) ([]
 	if err != nil {
 		return nil, err
 	}
-	byKey := func(a, b grpcv2.Host) int {
-		return cmp.Or(strings.Compare(a.IP, b.IP), cmp.Compare(a.Port, b.Port), strings.Compare(a.Cluster, b.Cluster))
-	}
-	slices.SortStableFunc(hosts, byKey)
-	hosts = lastOfEach(hosts, byKey)
 	words := make(map[string]string)
-	instances := make([]*Instance, len(hosts))
-	for n := range hosts {
+	instances := make([]*Instance, 0, len(hosts))
+	for _, n := range sorted(hosts) {
 		h := &hosts[n]
 		for len(before) > 0 && before[0].before(h) {
 			before = before[1:]
 		}
 		if len(before) > 0 && before[0].is(h) {
-			instances[n] = before[0]
-			continue
+			instances = append(instances, before[0])
+		} else {
+			instances = append(instances, newInstance(h, words))
 		}
-		instances[n] = newInstance(h, words)
 	}
 	return instances, nil
 }
 
-// lastOfEach keeps the last of those that are the same instance.
-func lastOfEach(hosts []grpcv2.Host, byKey func(a, b grpcv2.Host) int) []grpcv2.Host {
-	kept := hosts[:0]
-	for n, h := range hosts {
-		if n+1 < len(hosts) && byKey(h, hosts[n+1]) == 0 {
-			continue
+// sorted returns the order of the hosts: numbers, since hosts are long. Of those that
+// are the same instance it has the last one only.
+func sorted(hosts []grpcv2.Host) []int32 {
+	byKey := func(m, n int32) int {
+		a, b := &hosts[m], &hosts[n]
+		return compareKeys(a.IP, b.IP, a.Port, b.Port, a.Cluster, b.Cluster)
+	}
+	order := make([]int32, len(hosts))
+	for n := range order {
+		order[n] = int32(n)
+	}
+	slices.SortFunc(order, func(m, n int32) int {
+		if c := byKey(m, n); c != 0 {
+			return c
 		}
-		kept = append(kept, h)
+		return cmp.Compare(m, n)
+	})
+	kept := order[:0]
+	for n, at := range order {
+		if n+1 == len(order) || byKey(at, order[n+1]) != 0 {
+			kept = append(kept, at)
+		}
 	}
 	return kept
 }
 
 // before reports whether an instance sorts before a host.
 func (i *Instance) before(h *grpcv2.Host) bool {
-	return cmp.Or(strings.Compare(i.IP, h.IP), cmp.Compare(int32(i.Port), h.Port), strings.Compare(i.Cluster, h.Cluster)) < 0
+	return compareKeys(i.IP, h.IP, int32(i.Port), h.Port, i.Cluster, h.Cluster) < 0
 }
 
 // is reports whether a host is the same as an instance in all that can be seen.
