@@ -94,7 +94,7 @@ func (x *Exchange) appendHead(dst []byte, now time.Time, keepAlive bool) []byte 
 	switch {
 	case !keepAlive:
 		dst = append(dst, "Connection: close\r\n"...)
-	case !x.head.IsHTTP11():
+	case !x.head.is11():
 		dst = append(dst, "Connection: keep-alive\r\n"...)
 	}
 	return append(dst, "\r\n"...)

@@ -62,7 +62,7 @@ func (z *compressor) compress(parts [][]byte) []byte {
 
 // acceptsGzip reports whether Accept-Encoding names gzip, and not with q=0.
 func (x *Exchange) acceptsGzip() bool {
-	for part := range bytes.SplitSeq(x.head.Peek("Accept-Encoding"), []byte{','}) {
+	for part := range bytes.SplitSeq(x.head.get("Accept-Encoding"), []byte{','}) {
 		coding, params, _ := bytes.Cut(part, []byte{';'})
 		if !bytes.EqualFold(bytes.TrimSpace(coding), []byte("gzip")) {
 			continue

@@ -8,10 +8,10 @@
 // (strings.Clone, Params.Copy). Under the race detector that memory is
 // overwritten after each request, so a string kept by mistake shows in tests.
 //
-// The request head is parsed by fasthttp; the connection loop around it is ours,
-// for the reasons and numbers in docs/decisions/0002-http-stack.md: an idle
-// connection holds no buffer, a slow sender holds no more than it has sent, and
-// every limit has its own answer.
+// The connection loop and the reading of a request's head are ours, for the reasons
+// and numbers in docs/decisions/0002-http-stack.md: an idle connection holds no
+// buffer, a slow sender holds no more than it has sent, every limit has its own
+// answer, and what two servers could read in two ways is refused.
 //
 // A Server and a Router are safe for concurrent use. An Exchange belongs to the
 // goroutine of its connection.

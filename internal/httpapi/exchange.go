@@ -5,8 +5,6 @@ import (
 	"net/netip"
 	"strings"
 	"time"
-
-	"github.com/valyala/fasthttp"
 )
 
 // Memory that an exchange may keep for the next request, and the start of a
@@ -30,7 +28,7 @@ type Exchange struct {
 	endpoint  *endpoint // nil: nothing has that path
 	pathFault fault
 	cors      bool // pages of other origins may read the answer
-	head      fasthttp.RequestHeader
+	head      head
 	method    method
 
 	path, query string // of the request target, as sent
@@ -54,11 +52,14 @@ type pathVar struct {
 }
 
 func newExchange() *Exchange {
-	return &Exchange{
+	x := &Exchange{
 		Scratch: make([]byte, 0, startBytes),
+		head:    head{raw: make([]byte, 0, startBytes)},
 		body:    make([]byte, 0, startBytes),
 		out:     make([]byte, 0, startBytes),
 	}
+	x.head.reset()
+	return x
 }
 
 // reset makes x ready for the next request. It keeps what is not yet written.
@@ -67,6 +68,7 @@ func (x *Exchange) reset() {
 		x.poisonMemory()
 	}
 	x.route, x.endpoint, x.pathFault = nil, nil, faultNone
+	x.head.reset()
 	x.stream = nil
 	x.path, x.query, x.inner, x.inContext, x.cors = "", "", "", false, false
 	clear(x.vars)
@@ -92,7 +94,7 @@ func (x *Exchange) poisonMemory() {
 	if x.path == "" {
 		return // no head was parsed
 	}
-	for _, b := range [][]byte{x.body, x.params.decoded, x.head.RequestURI(), x.head.UserAgent()} {
+	for _, b := range [][]byte{x.body, x.params.decoded, x.head.raw} {
 		for i := range b {
 			b[i] = 0xdb
 		}
@@ -104,7 +106,7 @@ func (x *Exchange) Method() string {
 	if int(x.method) < len(methodNames) {
 		return methodNames[x.method]
 	}
-	return alias(x.head.Method())
+	return alias(x.head.part(x.head.method))
 }
 
 // Path returns the path of the request target as sent, with context path and
@@ -157,12 +159,12 @@ func (x *Exchange) matchPath(segments []string) bool {
 }
 
 // Header returns the first value of a request header, or "".
-func (x *Exchange) Header(name string) string { return alias(x.head.Peek(name)) }
+func (x *Exchange) Header(name string) string { return alias(x.head.get(name)) }
 
 // UserAgent returns how the client names itself, from User-Agent or Client-Version
 // as [ParseAgent] chooses.
 func (x *Exchange) UserAgent() string {
-	return agentText(alias(x.head.UserAgent()), x.Header("Client-Version"))
+	return agentText(alias(x.head.get("User-Agent")), x.Header("Client-Version"))
 }
 
 // Agent returns what the client says it is.
@@ -185,7 +187,7 @@ func (x *Exchange) Params() *Params {
 func (x *Exchange) formBody() bool {
 	switch x.method {
 	case methodPost, methodPut, methodPatch, methodDelete:
-		return len(x.body) > 0 && isForm(x.head.ContentType())
+		return len(x.body) > 0 && isForm(x.head.get("Content-Type"))
 	default:
 		return false
 	}
@@ -214,7 +216,7 @@ func (x *Exchange) findClient() netip.Addr {
 	if !x.conn.server.trusted(peer) {
 		return peer
 	}
-	return x.conn.server.clientBehind(peer, x.head.PeekAll("X-Forwarded-For"))
+	return x.conn.server.clientBehind(peer, x.head.all("X-Forwarded-For"))
 }
 
 // Received returns when the request was complete.

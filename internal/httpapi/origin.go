@@ -19,5 +19,5 @@ func (x *Exchange) FromOtherSite() bool {
 		return false
 	}
 	page, err := url.Parse(origin) // "null" has no host
-	return err != nil || !strings.EqualFold(page.Host, alias(x.head.Host()))
+	return err != nil || !strings.EqualFold(page.Host, alias(x.head.get("Host")))
 }

@@ -7,8 +7,6 @@ import (
 	"io"
 	"net/http/httputil"
 	"os"
-
-	"github.com/valyala/fasthttp"
 )
 
 // requestFault is why a request cannot be read. Status 0 is a connection that
@@ -42,103 +40,54 @@ func readFault(err error) *requestFault {
 
 // readRequest reads head and body of a request into c.x.
 func (c *conn) readRequest() *requestFault {
+	x := c.x
+	x.method = methodOther
 	if f := c.readHead(); f != nil {
+		x.head.reset()
 		return f
 	}
-	x := c.x
-	if !bytes.HasPrefix(x.head.Protocol(), []byte("HTTP/1.")) {
-		return refused(505, "the protocol version is not HTTP/1")
-	}
-	x.method = methodOf(alias(x.head.Method()))
-	target := x.head.RequestURI()
+	x.method = methodOf(alias(x.head.part(x.head.method)))
+	target := x.head.part(x.head.target)
 	if !validTarget(target) {
 		return refused(400, "the request target has characters that must be percent-encoded")
 	}
 	path, query := splitTarget(target)
 	x.path, x.query = alias(path), alias(query)
-	if x.head.IsHTTP11() && len(x.head.Host()) == 0 {
-		return refused(400, "the Host header is missing")
-	}
 	c.server.router.resolve(x)
 	return c.readBody()
 }
 
-// readHead reads until the empty line that ends the head, and then parses it
-// once: parsing at every packet would let a client that sends byte by byte cost
-// the square of its bytes.
+// readHead reads until the empty line that ends the head. Each line is looked at
+// once it is complete, so that a client that sends byte by byte does not cost the
+// square of its bytes.
 func (c *conn) readHead() *requestFault {
 	c.limit = c.started.Add(c.server.cfg.HeaderTimeout)
 	if f := c.skipEmptyLines(); f != nil {
 		return f
 	}
-	limit := c.server.cfg.MaxHeaderBytes
-	for scan := (headScan{}); ; {
-		head := buffered(c.reader)
-		complete := scan.lines(head)
-		if scan.next > limit || !complete && len(head) > limit {
+	h, limit := &c.x.head, c.server.cfg.MaxHeaderBytes
+	for {
+		arrived := buffered(c.reader)
+		complete, f := h.scan(arrived)
+		if h.end > limit || !complete && len(arrived) > limit {
 			return refused(431, "the request line and headers are larger than the server takes")
 		}
-		if scan.count > maxHeaderLines {
-			return refused(431, "the request has more headers than the server takes")
-		}
-		if scan.odd {
-			return refused(400, "a header line is malformed")
-		}
-		if scan.hosts > 1 {
-			return refused(400, "there are two Host headers")
+		if f != nil {
+			return f
 		}
 		if complete {
-			return c.parseHead()
+			h.take(arrived)
+			_, _ = c.reader.Discard(h.end)
+			return nil
 		}
-		if len(head) == c.reader.Size() {
+		if len(arrived) == c.reader.Size() {
 			c.growReader()
 		}
-		if _, err := c.reader.Peek(len(head) + 1); err != nil {
+		if _, err := c.reader.Peek(len(arrived) + 1); err != nil {
 			return readFault(err)
 		}
 	}
 }
-
-// maxHeaderLines limits the headers of a request, because each costs memory
-// beyond its bytes. Real clients send about ten.
-const maxHeaderLines = 1000
-
-// headScan looks for the end of a head, each byte once however it arrives.
-type headScan struct {
-	next  int  // where the first line that is not complete begins
-	count int  // lines so far
-	hosts int  // Host headers so far; two are refused (RFC 9112, 3.2)
-	odd   bool // a line that some proxies read in another way than we do
-}
-
-// lines goes over the lines of head that have become complete, and reports
-// whether the empty one that ends the head is among them. Odd are lines that end
-// in LF alone, are folded, or have a blank before the colon.
-func (s *headScan) lines(head []byte) (complete bool) {
-	for {
-		n := bytes.IndexByte(head[s.next:], '\n')
-		if n < 0 {
-			return false
-		}
-		s.count++
-		line := head[s.next : s.next+n]
-		s.next += n + 1
-		switch colon := bytes.IndexByte(line, ':'); {
-		case n == 0 || line[n-1] != '\r':
-			s.odd = true
-			return n == 0
-		case n == 1:
-			return true
-		case s.count > 1: // the first is the request line
-			s.odd = s.odd || blankByte(line[0]) || colon > 0 && blankByte(line[colon-1])
-			if colon == len("Host") && bytes.EqualFold(line[:colon], []byte("Host")) {
-				s.hosts++
-			}
-		}
-	}
-}
-
-func blankByte(c byte) bool { return c == ' ' || c == '\t' }
 
 // skipEmptyLines drops line ends before a request line, as RFC 9112 2.2 asks. What
 // cannot begin one, such as a TLS handshake, is refused without a wait for more.
@@ -178,40 +127,9 @@ func (c *conn) growReader() {
 	c.reader = large
 }
 
-// parseHead parses a complete head.
-func (c *conn) parseHead() *requestFault {
-	h := &c.x.head
-	switch err := h.Read(c.reader); {
-	case err == nil:
-	case errors.Is(err, fasthttp.ErrDuplicateContentLength):
-		return refused(400, "there are two Content-Length headers")
-	default:
-		return refused(400, "the request line or a header is malformed")
-	}
-	if h.ContentLength() == chunked && hasContentLength(h.RawHeaders()) {
-		return refused(400, "there are both Content-Length and Transfer-Encoding")
-	}
-	return nil
-}
-
-func hasContentLength(headers []byte) bool {
-	for line := range bytes.Lines(headers) {
-		if name, _, _ := bytes.Cut(line, []byte{':'}); bytes.EqualFold(bytes.TrimSpace(name), []byte("Content-Length")) {
-			return true
-		}
-	}
-	return false
-}
-
-// What fasthttp's ContentLength says of a body without a length.
-const (
-	chunked = -1
-	noBody  = -2
-)
-
 // readBody reads the body, whatever the method, or has the handler read it.
 func (c *conn) readBody() *requestFault {
-	length := c.x.head.ContentLength()
+	length := c.x.head.length
 	if length == noBody || length == 0 {
 		return nil
 	}
@@ -223,7 +141,7 @@ func (c *conn) readBody() *requestFault {
 	if int64(length) > most {
 		return c.bodyTooLarge()
 	}
-	if expect := c.x.head.Peek("Expect"); len(expect) > 0 && !c.expectsContinue() {
+	if expect := c.x.head.get("Expect"); len(expect) > 0 && !c.expectsContinue() {
 		return refused(417, "the only expectation served is 100-continue")
 	}
 	if streamed {
@@ -241,7 +159,7 @@ func (c *conn) readBody() *requestFault {
 // expectsContinue reports whether the client waits with its body until it is told
 // to send.
 func (c *conn) expectsContinue() bool {
-	return bytes.EqualFold(c.x.head.Peek("Expect"), []byte("100-continue"))
+	return bytes.EqualFold(c.x.head.get("Expect"), []byte("100-continue"))
 }
 
 // sendContinue tells a client that waits to send its body, before the next read

@@ -33,7 +33,7 @@ func (x *Exchange) Text(status int, text string) {
 // text/html too, which would make an error text that repeats a parameter a page
 // (reference http-api-v1 1.4).
 func (x *Exchange) textType() string {
-	accept := x.head.Peek("Accept")
+	accept := x.head.get("Accept")
 	if bytes.HasPrefix(accept, []byte(typeJSON)) && (len(accept) == len(typeJSON) || strings.IndexByte(",; ", accept[len(typeJSON)]) >= 0) {
 		return typeJSON
 	}
@@ -140,7 +140,7 @@ func (x *Exchange) ErrorPage(status int, message string) {
 }
 
 func (x *Exchange) wantsHTML() bool {
-	return bytes.Contains(x.head.Peek("Accept"), []byte("text/html"))
+	return bytes.Contains(x.head.get("Accept"), []byte("text/html"))
 }
 
 // Page answers a small HTML page: what the original's container says of requests
@@ -154,7 +154,7 @@ func (x *Exchange) Page(status int, message string) {
 // allowOrigin adds the CORS headers of an answer to a request of another origin:
 // every origin may read every answer of Nacos's APIs (reference http-api-v1 1.1).
 func (x *Exchange) allowOrigin() {
-	if origin := x.head.Peek("Origin"); len(origin) > 0 {
+	if origin := x.head.get("Origin"); len(origin) > 0 {
 		x.SetHeader("Access-Control-Allow-Origin", alias(origin))
 		x.SetHeader("Access-Control-Allow-Credentials", "true")
 	}
@@ -163,8 +163,8 @@ func (x *Exchange) allowOrigin() {
 // preflight reports whether the request is a browser's question whether it may
 // send another one.
 func (x *Exchange) preflight() bool {
-	return x.method == methodOptions && len(x.head.Peek("Origin")) > 0 &&
-		len(x.head.Peek("Access-Control-Request-Method")) > 0
+	return x.method == methodOptions && len(x.head.get("Origin")) > 0 &&
+		len(x.head.get("Access-Control-Request-Method")) > 0
 }
 
 // corsMaxAge is how long a browser may remember a preflight, in seconds.

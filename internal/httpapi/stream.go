@@ -80,7 +80,7 @@ func (s *answerStream) flush() error {
 func (s *answerStream) begin() {
 	a := &s.x.answer
 	a.framing, a.begun = byChunks, true
-	if !s.x.head.IsHTTP11() {
+	if !s.x.head.is11() {
 		a.framing = byClose
 	}
 	s.x.out = s.x.appendHead(s.x.out, s.x.conn.now, s.x.conn.goesOn())

@@ -28,7 +28,7 @@ func (c *conn) finish() (goOn bool) {
 // goesOn reports whether the connection stays open after the answer as it is.
 func (c *conn) goesOn() bool {
 	a := &c.x.answer
-	return !a.close && a.framing != byClose && !closesConnection(a.status) && !c.x.wantsClose() && !c.stopping()
+	return !a.close && a.framing != byClose && !closesConnection(a.status) && !c.x.head.closes() && !c.stopping()
 }
 
 func (c *conn) observe(route *Route, took time.Duration) {
@@ -66,20 +66,13 @@ func (c *conn) render(keepAlive bool) error {
 	return nil
 }
 
-// wantsClose reports whether the client ends the connection after this request.
-func (x *Exchange) wantsClose() bool {
-	if x.head.ConnectionClose() {
-		return true
-	}
-	value := x.head.Peek("Connection")
-	return len(value) > 0 && hasToken(value, "close")
-}
-
 // hasToken reports whether a comma list names token, whatever its case.
 func hasToken(list []byte, token string) bool {
-	for part := range bytes.SplitSeq(list, []byte{','}) {
+	for more := true; more; {
+		var part []byte
+		part, list, more = bytes.Cut(list, []byte{','})
 		part, _, _ = bytes.Cut(part, []byte{';'})
-		if bytes.EqualFold(bytes.TrimSpace(part), bytesOf(token)) {
+		if isName(bytes.TrimSpace(part), token) {
 			return true
 		}
 	}
