@@ -219,17 +219,18 @@ func (c *conn) halfClose(st *stream) {
 
 // answer answers a unary call: here when it does not block, else in a goroutine.
 func (c *conn) answer(st *stream) {
-	var p grpcv2.Payload
-	if err := p.Unmarshal(st.request); err != nil {
+	m := c.server.message()
+	if err := m.request.Unmarshal(st.request); err != nil {
+		c.server.recycle(m)
 		c.fail(st, transport.Status{Code: internal, Message: err.Error()})
 		return
 	}
-	if c.session.Blocks(&p) {
+	if c.session.Blocks(&m.request) {
+		c.server.recycle(m)
 		c.answerApart(st)
 		return
 	}
-	m := c.server.message()
-	c.session.Answer(c.server.work, &p, &m.Message)
+	c.session.Answer(c.server.work, &m.request, &m.Message)
 	m.encode()
 	st.release()
 	c.mu.Lock()
@@ -287,11 +288,9 @@ func (s *Server) callContext(deadline time.Time) (context.Context, context.Cance
 
 // answerNow answers a call in its goroutine.
 func (c *conn) answerNow(ctx context.Context, st *stream, request []byte) {
-	var p grpcv2.Payload
-	err := p.Unmarshal(request)
 	m := c.server.message()
-	if err == nil { // as it was before
-		c.session.Answer(ctx, &p, &m.Message)
+	if err := m.request.Unmarshal(request); err == nil { // as it was before
+		c.session.Answer(ctx, &m.request, &m.Message)
 	}
 	m.encode()
 	c.mu.Lock()

@@ -188,33 +188,43 @@ func (c *conn) readFrames() error {
 func (c *conn) readFrame() (http2.Frame, error) {
 	for {
 		head, err := c.reader.ReadFrameHeader()
-		var f http2.Frame
 		if err == nil {
-			f, err = c.reader.ReadFrameForHeader(head)
+			var f http2.Frame
+			if f, err = c.reader.ReadFrameForHeader(head); err == nil {
+				return f, nil
+			}
 		}
-		var ofStream http2.StreamError
-		var ofConn http2.ConnectionError
-		switch {
-		case err == nil:
-			return f, nil
-		case errors.As(err, &ofStream) && head.Type == http2.FrameWindowUpdate && ofStream.StreamID <= c.lastID:
-			if err := c.charge(costOfFrame); err != nil {
-				return nil, err
-			}
-			c.reset(ofStream.StreamID, ofStream.Code)
-		case errors.As(err, &ofStream):
-			return nil, &connError{ofStream.Code, "a broken frame"}
-		case errors.As(err, &ofConn):
-			text := "a broken frame"
-			if detail := c.reader.ErrorDetail(); detail != nil {
-				text = detail.Error()
-			}
-			return nil, &connError{http2.ErrCode(ofConn), text}
-		case errors.Is(err, http2.ErrFrameTooLarge):
-			return nil, &connError{http2.ErrCodeFrameSize, "a frame is too large"}
-		default:
+		if err = c.broken(head, err); err != nil {
 			return nil, err
 		}
+	}
+}
+
+// broken judges an error of reading a frame; nil: the connection goes on.
+func (c *conn) broken(head http2.FrameHeader, err error) error {
+	var ofStream http2.StreamError
+	var ofConn http2.ConnectionError
+	switch {
+	case errors.As(err, &ofStream):
+		// All others lose a header block, and with it the table of headers.
+		if head.Type != http2.FrameWindowUpdate || ofStream.StreamID > c.lastID {
+			return &connError{ofStream.Code, "a broken frame"}
+		}
+		if err := c.charge(costOfFrame); err != nil {
+			return err
+		}
+		c.reset(ofStream.StreamID, ofStream.Code)
+		return nil
+	case errors.As(err, &ofConn):
+		text := "a broken frame"
+		if detail := c.reader.ErrorDetail(); detail != nil {
+			text = detail.Error()
+		}
+		return &connError{http2.ErrCode(ofConn), text}
+	case errors.Is(err, http2.ErrFrameTooLarge):
+		return &connError{http2.ErrCodeFrameSize, "a frame is too large"}
+	default:
+		return err
 	}
 }
 
