@@ -45,6 +45,36 @@ func TestClientMetrics(t *testing.T) {
 	)
 }
 
+// New limits are for connections to come; those that are there stay.
+func TestConnectionLimitsAreReloaded(t *testing.T) {
+	t.Parallel()
+	var cfg server.Config
+	s := servertest.New(t, func(c *server.Config) {
+		c.GRPCConn.MaxConnsPerIP = 1
+		cfg = *c
+	})
+	first, _ := connect(t, s, "someone/1")
+	check := grpctest.Message{Head: grpcv2.Head{Type: grpcv2.ServerCheck}, Body: "{}"}
+	refused := func(limit string) {
+		t.Helper()
+		if _, err := grpctest.Dial(t, s.Addr()).Try(check); err == nil || !strings.Contains(err.Error(), limit) {
+			t.Errorf("%v, want a refusal for %q", err, limit)
+		}
+	}
+	refused("from this address: at most 1")
+	cfg.GRPCConn.MaxConnsPerIP = 2
+	s.Reload(cfg)
+	second, _ := connect(t, s, "someone/2")
+	cfg.GRPCConn.MaxConns, cfg.GRPCConn.MaxConnsPerIP = 1, 0
+	s.Reload(cfg)
+	refused("the server serves at most 1")
+	for _, c := range []*grpctest.Client{first, second} {
+		if _, err := c.Try(check); err != nil {
+			t.Errorf("a connection that is there: %v", err)
+		}
+	}
+}
+
 // awaitMetrics waits until the metrics have lines.
 func awaitMetrics(t *testing.T, s *servertest.Server, lines ...string) {
 	t.Helper()

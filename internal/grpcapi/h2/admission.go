@@ -8,13 +8,20 @@ import (
 
 // admission counts connections against the two limits.
 type admission struct {
-	max, maxPerIP int // 0 is no limit
-
 	mu       sync.Mutex
+	max      int // 0 is no limit, as for the next
+	maxPerIP int
 	total    int
 	perIP    map[netip.Addr]int // no entry is 0
 	refusing int
 	refused  struct{ inAll, ofAddress uint64 }
+}
+
+// limit sets the limits for connections to come.
+func (a *admission) limit(inAll, perIP int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.max, a.maxPerIP = inAll, perIP
 }
 
 // enter counts a connection, or says why it is one too many.

@@ -8,8 +8,8 @@ import (
 
 // Config is what connections may take.
 type Config struct {
-	MaxConns      int `config:"grpc.max-connections" help:"Most gRPC connections at once; 0 is no limit. One more is told so and closed."`
-	MaxConnsPerIP int `config:"grpc.max-connections-per-address" help:"Most gRPC connections of one client address; 0 is no limit."`
+	MaxConns      int `config:"grpc.max-connections" help:"Most gRPC connections at once; 0 is no limit. One more is told so and closed." reload:"true"`
+	MaxConnsPerIP int `config:"grpc.max-connections-per-address" help:"Most gRPC connections of one client address; 0 is no limit." reload:"true"`
 	// MaxMessageBytes is the limit of Nacos, 10 MiB, by default.
 	MaxMessageBytes int `config:"grpc.max-message" unit:"bytes" help:"Largest gRPC message that is read."`
 	// MaxMessageMemory limits the memory of messages over 64 KiB of which not all

@@ -68,6 +68,10 @@ func New(cfg Config, handler transport.Handler, logger *slog.Logger) *Server {
 // from the start.
 func (s *Server) SetServing(serving bool) { s.health.set(serving) }
 
+// Limit sets how many connections may be served from now on, in all and of one
+// address; 0 is no limit. Those that are there stay.
+func (s *Server) Limit(inAll, perIP int) { s.admission.limit(inAll, perIP) }
+
 // Connections returns how many connections are served and how many were refused
 // because of their number.
 func (s *Server) Connections() (served int, refused uint64) { return s.admission.counts() }
