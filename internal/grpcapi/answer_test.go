@@ -145,6 +145,30 @@ func TestPersistentInstances(t *testing.T) {
 	})
 }
 
+// What a request is called says which kind it registers; ephemeral in the instance
+// counts for nothing (recorded: batch-bad).
+func TestRequestDecidesTheKind(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		c, _ := r.join()
+		const marked = `{"ip":"10.1.1.1","port":2,"ephemeral":false}`
+		c.register(1)
+		if got := c.instance(grpcv2.Register, marked); got.code() != 0 {
+			t.Errorf("marked as persistent: %v", got)
+		}
+		if got := r.store.View(orders).Instances; len(got) != 1 || got[0].Port != 2 || !got[0].Ephemeral {
+			t.Errorf("registered %v", got)
+		}
+		got := c.call(grpcv2.PersistentInstance, inOrders(`,"type":"registerInstance","instance":`+marked))
+		if got.code() != grpcv2.CodeInvalid || !strings.Contains(got.text, "g@@orders is ephemeral service") {
+			t.Errorf("persistent into ephemeral: %v", got)
+		}
+		c.session.Closed(false)
+		if r.listed() != "" {
+			t.Errorf("listed %q after the connection", r.listed())
+		}
+	})
+}
+
 // A connection has one slot in each service.
 func TestSlots(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {

@@ -97,6 +97,9 @@ func (c *client) nextPush(now registry.Instant) (d *delivery, found bool) {
 // than the client takes.
 func (d *delivery) write(m *transport.Message) bool {
 	c, a := d.client, d.client.api
+	if d.superseded {
+		a.observer.Settled(Superseded, a.since(d.before))
+	}
 	m.Type, m.ClientIP = grpcv2.NotifySubscriber, c.local
 	if d.view != nil {
 		m.Tail = a.tail(d.view, d.sub.Clusters, false)
@@ -117,9 +120,6 @@ func (d *delivery) write(m *transport.Message) bool {
 		d.giveUp(messageLen(m))
 		m.Buf, m.Tail = m.Buf[:transport.Headroom], nil
 		return false
-	}
-	if d.superseded {
-		a.observer.Settled(Superseded, a.since(d.before))
 	}
 	a.observer.Sent(a.since(d.changed))
 	return true

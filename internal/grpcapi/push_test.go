@@ -109,6 +109,37 @@ func TestUnsubscribe(t *testing.T) {
 	})
 }
 
+// A push has one end, also when the subscription or the connection ends first, or
+// a state follows that is not sent.
+func TestPushesEndOnce(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		c, s := r.join()
+		c.subscribe(true, "")
+		settled()
+		s.one(grpcv2.NotifySubscriber)
+		c.subscribe(false, "")
+		if got := r.observed.outcomes(); got != "[gone:1]" {
+			t.Errorf("after the subscription: %s", got)
+		}
+		c.subscribe(true, "")
+		settled()
+		s.one(grpcv2.NotifySubscriber)
+		other, _ := r.join()
+		other.call(grpcv2.BatchInstance, tooLarge(otherMessage))
+		settled()
+		if got := r.observed.outcomes(); got != "[gone:1 superseded:1 too_large:1]" {
+			t.Errorf("after a state that is too large: %s", got)
+		}
+		other.session.Closed(false)
+		settled()
+		s.one(grpcv2.NotifySubscriber)
+		c.session.Closed(false)
+		if n := r.observed.balance(); n != 0 {
+			t.Errorf("%d pushes have no end: %s", n, r.observed.outcomes())
+		}
+	})
+}
+
 func TestPushIsRepeated(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
 		c, s := r.join()
@@ -311,6 +342,15 @@ func TestSubscriptionLimit(t *testing.T) {
 	})
 }
 
+// tooLarge is a request to register a service that is larger than so many bytes.
+func tooLarge(size int) string {
+	var list []string
+	for n := range size/60_000 + 1 {
+		list = append(list, fmt.Sprintf(`{"ip":"10.1.1.1","port":%d,"metadata":{"a":%q}}`, n+1, strings.Repeat("x", 60_000)))
+	}
+	return inOrders(`,"type":"batchRegisterInstance","instances":[` + strings.Join(list, ",") + `]`)
+}
+
 // A service may be larger than a client takes. Then its calls are told so, nothing
 // is pushed, and everything else goes on.
 func TestTooLargeForTheClient(t *testing.T) {
@@ -324,18 +364,14 @@ func TestTooLargeForTheClient(t *testing.T) {
 		settled()
 		s.ack(s.one(grpcv2.NotifySubscriber))
 		providers.take()
-		var list []string
-		for n := range 100 {
-			list = append(list, fmt.Sprintf(`{"ip":"10.1.1.1","port":%d,"metadata":{"a":%q}}`, n+1, strings.Repeat("x", 60_000)))
-		}
-		provider.call(grpcv2.BatchInstance, inOrders(`,"type":"batchRegisterInstance","instances":[`+strings.Join(list, ",")+`]`))
+		provider.call(grpcv2.BatchInstance, tooLarge(rustMessage))
 		time.Sleep(3 * time.Second)
 		for _, a := range s.take() {
 			if a.kind == grpcv2.NotifySubscriber {
 				t.Errorf("a push of %d bytes", len(a.text))
 			}
 		}
-		if got := providers.take(); len(got) == 0 || len(strings.Fields(got[0].ports())) != 100 {
+		if got := providers.take(); len(got) == 0 || len(strings.Fields(got[0].ports())) != 70 {
 			t.Error("a client that takes more was told nothing")
 		}
 		if got := c.call(grpcv2.ServiceQuery, inOrders("")); got.code() != grpcv2.CodeServerError || !strings.Contains(got.text, "no more than 4194304") {

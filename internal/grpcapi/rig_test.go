@@ -95,6 +95,17 @@ func (c *counter) outcomes() string {
 	return strings.TrimPrefix(fmt.Sprint(c.settled), "map")
 }
 
+// balance returns how many pushes were sent that have not ended.
+func (c *counter) balance() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := c.sent + c.settled[TooLarge] // which were not sent
+	for _, ended := range c.settled {
+		n -= ended
+	}
+	return n
+}
+
 type noPushes struct{}
 
 func (noPushes) Pushed(int, time.Duration, bool) {}

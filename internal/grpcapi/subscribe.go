@@ -193,13 +193,23 @@ func (c *client) setSubscription(w *watch, sub *registry.Subscriber) bool {
 // dropSubscription forgets the subscription to a service and what waits for it,
 // and returns it; nil when there was none.
 func (c *client) dropSubscription(key registry.ServiceKey) *registry.Subscriber {
+	sub, unanswered := c.takeSubscription(key)
+	if unanswered != nil {
+		unanswered.settle(gone)
+	}
+	return sub
+}
+
+// takeSubscription forgets the subscription to a service. It returns it, and the
+// push that is not acknowledged yet; nil when there is none.
+func (c *client) takeSubscription(key registry.ServiceKey) (*registry.Subscriber, settler) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	w := c.watches[key]
 	if w == nil || w.sub == nil {
-		return nil
+		return nil, nil
 	}
-	sub := w.sub
+	sub, unanswered := w.sub, c.waiting[w.sent].asker
 	if w.queued {
 		c.ready = slices.DeleteFunc(c.ready, func(r *watch) bool { return r == w })
 	}
@@ -208,5 +218,5 @@ func (c *client) dropSubscription(key registry.ServiceKey) *registry.Subscriber 
 	if w.held == 0 {
 		delete(c.watches, key)
 	}
-	return sub
+	return sub, unanswered
 }
