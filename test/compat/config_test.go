@@ -21,6 +21,8 @@ var configFor = flag.Duration("config-for", time.Minute, "how long to watch a cl
 const (
 	requestsAMinute = 90
 	linesAMinute    = 90
+	// The server has nothing to say of an idle client.
+	serverLinesAMinute = 2
 )
 
 // config switches the SDK's configuration half on, which this server does not
@@ -41,7 +43,7 @@ func config(t *testing.T, b *bench) {
 	// What follows from the start is over when the first turn of every poll is.
 	throughout(t, aPoll, "the instance is there", func() bool { _, ok := s.candidate(p, inst.addr()); return ok })
 
-	before, lines := s.requests(), c.lines()
+	before, lines, logged := s.requests(), c.lines(), s.logged.Load()
 	start := time.Now()
 	events := len(s.history(p, inst.addr()))
 	throughout(t, *configFor, "the instance is healthy", func() bool {
@@ -57,12 +59,17 @@ func config(t *testing.T, b *bench) {
 		}
 	}
 	written := c.lines() - lines
-	t.Logf("%.1f requests/s, %.1f lines a minute, after %d lines at the start", float64(asked)/minutes/60, float64(written)/minutes, lines)
+	logged = s.logged.Load() - logged
+	t.Logf("%.1f requests/s, %.1f lines a minute, after %d lines at the start; the server wrote %d",
+		float64(asked)/minutes/60, float64(written)/minutes, lines, logged)
 	if float64(asked)/minutes > requestsAMinute {
 		t.Errorf("%d requests in %s", asked, *configFor)
 	}
 	if float64(written)/minutes > float64(max(linesAMinute, b.driver.lines)) {
 		t.Errorf("%d lines of log in %s", written, *configFor)
+	}
+	if float64(logged)/minutes > serverLinesAMinute {
+		t.Errorf("the server wrote %d lines of log in %s", logged, *configFor)
 	}
 	if reconnects := s.requests()["grpc/ServerCheckRequest"] - before["grpc/ServerCheckRequest"]; reconnects > 0 {
 		t.Errorf("the client connected anew %d times", reconnects)

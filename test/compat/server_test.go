@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,6 +27,8 @@ type server struct {
 	dir  string // its data directory
 	addr string // the same after a restart
 	cmd  *exec.Cmd
+
+	logged atomic.Int64 // lines, since it was ready
 }
 
 // serve runs a server with an empty data directory until the test ends.
@@ -85,7 +88,11 @@ func (s *server) start() {
 	for lines.Scan() {
 		if m := readyLine.FindStringSubmatch(lines.Text()); m != nil {
 			s.addr = m[1]
-			go func() { _, _ = io.Copy(io.Discard, stderr) }() // ends with the process
+			go func() { // ends with the process
+				for lines.Scan() {
+					s.logged.Add(1)
+				}
+			}()
 			return
 		}
 		said = append(said, lines.Text())
