@@ -60,10 +60,10 @@ bench-e2e: build ## measure bin/rollcall from outside (takes 25 minutes) and wri
 	$(GO) run ./bench/e2e -server $(BIN) -write docs/performance.md
 
 compat: ## drive the built binary with the official client SDKs (SDK=go-v1,java-1.4)
-	$(GO) test -count=1 -v -timeout 40m -parallel 12 ./test/compat -sdk $(SDK)
+	$(GO) test -count=1 -v -timeout 60m -parallel 12 ./test/compat -sdk $(SDK)
 
 compat-config: ## ten minutes of all client SDKs at once, their configuration half on
-	$(GO) test -count=1 -v -timeout 40m -parallel 40 ./test/compat -sdk $(SDK) -run 'TestSDKs/each/.*/config' -config-for 10m
+	$(GO) test -count=1 -v -timeout 60m -parallel 40 ./test/compat -sdk $(SDK) -run 'TestSDKs/each/.*/config' -config-for 10m
 
 generate: ## write the generated files anew (docs/config.md)
 	$(GO) generate ./...

@@ -1,7 +1,7 @@
 // Package compat drives the built binary with the official client SDKs, as their
 // own package clients fetch them:
 //
-//	go test -v -timeout 30m ./test/compat -sdk all
+//	go test -v -timeout 60m ./test/compat -sdk all
 //
 // Each SDK has a driver: a small program in the SDK's language that reads orders
 // from its standard input and writes what it saw to its standard output, one JSON
