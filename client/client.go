@@ -33,7 +33,7 @@ type Client struct {
 	stop    context.CancelCauseFunc
 	running sync.WaitGroup
 	closing chan struct{} // closed by Close
-	ended   chan struct{} // closed when all has ended
+	ended   chan struct{} // closed when all has ended, after Close
 
 	link      atomic.Pointer[link]  // nil while not connected
 	lastError atomic.Pointer[error] // never nil inside
@@ -112,10 +112,6 @@ func (c *Client) start() {
 		c.queue.Job(schedule.High, c.refreshServers).Within(endpointRefresh)
 	}
 	c.disk.start()
-	go func() {
-		c.running.Wait()
-		close(c.ended)
-	}()
 }
 
 // refreshServers asks for the list of servers again.
@@ -233,6 +229,10 @@ func (c *Client) Close() error {
 		}
 		c.endRegistrations()
 		c.changes.send()
+		go func() {
+			c.running.Wait() // nothing is started any more
+			close(c.ended)
+		}()
 	}
 	timer := time.NewTimer(closeTime)
 	defer timer.Stop()

@@ -103,7 +103,7 @@ func newCaller(cfg CallerConfig) *caller {
 			},
 			TLSClientConfig:        cfg.TLS,
 			MaxIdleConns:           64,
-			MaxIdleConnsPerHost:    8,
+			MaxIdleConnsPerHost:    2,                // enough for hundreds of polls a second
 			IdleConnTimeout:        30 * time.Second, // above the 20 s after which Tomcat closes, with room
 			MaxResponseHeaderBytes: 64 << 10,
 		},

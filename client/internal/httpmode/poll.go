@@ -2,6 +2,7 @@ package httpmode
 
 import (
 	"context"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -132,8 +133,12 @@ func (s *subscription) run(ctx context.Context) time.Duration {
 	if !s.pushed || moved {
 		s.transport.hand(list)
 	}
-	return pollInterval(list.Raw, d.pushes())
+	return spread(pollInterval(list.Raw, d.pushes()))
 }
+
+// spread shortens an interval by up to a tenth, so that polls which began together do
+// not stay together.
+func spread(d time.Duration) time.Duration { return d - rand.N(d/10+1) }
 
 // hand gives a list to the engine.
 func (t *Transport) hand(list wire.List) {
