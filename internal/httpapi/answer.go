@@ -59,7 +59,7 @@ func closesConnection(status int) bool {
 
 // commonHeaders stand in every answer (reference http-api-v1 1.1).
 const (
-	securityHeader = "Content-Security-Policy: script-src 'self'\r\n"
+	securityHeader = "Content-Security-Policy: script-src 'self'\r\nX-Content-Type-Options: nosniff\r\n"
 	varyHeader     = "Vary: Origin, Access-Control-Request-Method, Access-Control-Request-Headers\r\n"
 )
 

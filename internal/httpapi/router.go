@@ -64,9 +64,9 @@ type Group struct {
 	// NoRoute answers requests for unknown paths, WrongMethod those for a known
 	// path that has no such method.
 	NoRoute, WrongMethod Handler
-	// Strict leaves HEAD, OPTIONS and CORS preflights to WrongMethod unless a
-	// route names the method. Without it HEAD runs the GET handler and OPTIONS
-	// lists the methods.
+	// Strict leaves HEAD and OPTIONS to WrongMethod unless a route names the method
+	// or a browser asks whether it may send one. Without it HEAD runs the GET
+	// handler and OPTIONS lists the methods.
 	Strict bool
 	// Private leaves out the headers by which web pages of other origins may read
 	// answers, whatever Config.CORS says.
@@ -237,12 +237,8 @@ func (r *Router) serve(x *Exchange) {
 	if x.cors = x.conn.server.cfg.CORS && !group.Private; x.cors {
 		x.allowOrigin()
 	}
-	if !group.Strict && e != nil && x.method == methodOptions && x.route == &group.wrongMethod {
+	if e != nil && x.method == methodOptions && x.route == &group.wrongMethod && (!group.Strict || x.cors && x.preflight()) {
 		x.answerOptions(e)
-		return
-	}
-	if group.Strict && x.preflight() {
-		x.Text(403, "Invalid CORS request")
 		return
 	}
 	if x.route.Resource != Open && r.hooks.Authorize != nil && !r.hooks.Authorize(x) {

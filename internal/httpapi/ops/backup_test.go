@@ -134,13 +134,16 @@ func TestOneRestoreAtATime(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	backup := r.must("GET", "/rollcall/v1/backup")
-	first := r.raw(fmt.Sprintf("POST /rollcall/v1/restore HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n%s", len(backup), backup[:10]))
-	want := "409 nothing was restored: another restore is running"
-	eventually(t, "the second is refused", func() bool {
-		status, body := r.do("POST", "/rollcall/v1/restore", strings.NewReader("x"))
-		return fmt.Sprint(status, " ", body) == `409 {"error":"`+strings.TrimPrefix(want, "409 ")+`"}`
-	})
-	_ = first.Close() // half a backup is none
+	first := r.raw(fmt.Sprintf("POST /rollcall/v1/restore HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n", len(backup)))
+	begun := make([]byte, len("HTTP/1.1 100")) // comes when the restore asks for its body
+	if _, err := io.ReadFull(first, begun); err != nil || string(begun) != "HTTP/1.1 100" {
+		t.Fatalf("got %q, %v, want 100", begun, err)
+	}
+	want := `{"error":"nothing was restored: another restore is running"}`
+	if status, body := r.do("POST", "/rollcall/v1/restore", strings.NewReader("x")); status != http.StatusConflict || body != want {
+		t.Errorf("the second: %d %s, want 409 %s", status, body, want)
+	}
+	_ = first.Close() // without its body it is none
 	eventually(t, "the next is taken", func() bool {
 		status, _ := r.do("POST", "/rollcall/v1/restore", strings.NewReader(backup))
 		return status == http.StatusOK
