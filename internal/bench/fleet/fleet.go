@@ -67,6 +67,15 @@ func (f *Fleet) Instance(n int) Instance {
 	return Instance{Service: Service{f, n % f.Services}, Host: n / f.Services}
 }
 
+// All returns all instances, in the order of [Fleet.Instance].
+func (f *Fleet) All() []Instance {
+	list := make([]Instance, f.Len())
+	for n := range list {
+		list[n] = f.Instance(n)
+	}
+	return list
+}
+
 // Rounds is how many instances an owner has at most: the numbers k of
 // [Fleet.Owned].
 func (f *Fleet) Rounds() int {

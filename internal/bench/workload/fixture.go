@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -36,6 +37,13 @@ func (e *Env) hold(ctx context.Context, f *fleet.Fleet) (*fixture, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Clients beat from when they are registered, not from when all are.
+	early, err := e.keepAlive(ctx, f.All())
+	if err != nil {
+		closeAll(sessions)
+		return nil, err
+	}
+	defer early.close()
 	x := &fixture{fleet: f, protocol: e.Config.Protocol, sessions: sessions}
 	ctx, x.stop = context.WithCancel(ctx)
 	err = parallel(ctx, len(sessions), func(ctx context.Context, i int) error {
@@ -96,10 +104,14 @@ func beatEach(ctx context.Context, s target.Session, list []fleet.Instance, unkn
 // keeper beats for instances that come and go by other sessions, over HTTP; over gRPC
 // their connections do.
 type keeper struct {
-	stop    context.CancelFunc
-	session target.Session
-	beats   sync.WaitGroup
+	stop     context.CancelFunc
+	sessions []target.Session
+	beats    sync.WaitGroup
 }
+
+// eachKeeps is how many instances one session of a keeper beats for at most, so that
+// a slow answer does not make the beats of many late.
+const eachKeeps = 5000
 
 // keepAlive beats for instances until the keeper is closed. Those that the server
 // does not know are left alone.
@@ -107,14 +119,15 @@ func (e *Env) keepAlive(ctx context.Context, list []fleet.Instance) (*keeper, er
 	if e.Config.Protocol == target.GRPC {
 		return nil, nil
 	}
-	k := &keeper{}
-	ctx, k.stop = context.WithCancel(ctx)
-	var err error
-	if k.session, err = e.Target.Dial(ctx, e.Config.Protocol); err != nil {
-		k.stop()
+	sessions, err := e.dialAll(ctx, (len(list)+eachKeeps-1)/eachKeeps)
+	if err != nil {
 		return nil, err
 	}
-	k.beats.Go(func() { beatEach(ctx, k.session, list, func(fleet.Instance) {}) })
+	k := &keeper{sessions: sessions}
+	ctx, k.stop = context.WithCancel(ctx)
+	for n, part := range slices.Collect(slices.Chunk(list, eachKeeps)) {
+		k.beats.Go(func() { beatEach(ctx, sessions[n], part, func(fleet.Instance) {}) })
+	}
 	return k, nil
 }
 
@@ -125,7 +138,7 @@ func (k *keeper) close() {
 	}
 	k.stop()
 	k.beats.Wait()
-	k.session.Close()
+	closeAll(k.sessions)
 }
 
 // close ends the keepers, and deregisters everything if ctx has not ended.

@@ -60,6 +60,12 @@ func (f *fill) Prepare(ctx context.Context) (err error) {
 		return err
 	}
 	f.empty = f.Resident()
+	// Clients beat from when they are registered, not from when all are.
+	keeper, err := f.keepAlive(ctx, f.fleet.All())
+	if err != nil {
+		return err
+	}
+	defer keeper.close()
 	begun := time.Now()
 	if err := f.each(ctx, target.Session.Register); err != nil {
 		return fmt.Errorf("register %d instances: %w", f.fleet.Len(), err)
@@ -101,6 +107,11 @@ func (f *fill) Step(_ context.Context, worker, n int) error {
 
 func (f *fill) Verify(ctx context.Context) (Checked, error) {
 	f.end = f.Resident()
+	keeper, err := f.keepAlive(ctx, f.fleet.All())
+	if err != nil {
+		return Checked{}, err
+	}
+	defer keeper.close()
 	return f.verifyWhole(ctx, f.fleet)
 }
 

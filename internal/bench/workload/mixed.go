@@ -66,11 +66,7 @@ func (m *mixed) Prepare(ctx context.Context) (err error) {
 	}
 	m.coming = m.fleet("coming", c.Connections, 1, 1)
 	m.state = make([]presence, c.Connections)
-	var all []fleet.Instance
-	for n := range m.coming.Len() {
-		all = append(all, m.coming.Instance(n))
-	}
-	if m.keeper, err = m.keepAlive(ctx, all); err != nil {
+	if m.keeper, err = m.keepAlive(ctx, m.coming.All()); err != nil {
 		return err
 	}
 	m.series = map[string]*load.Series{}

@@ -53,11 +53,7 @@ func (r *rollout) Prepare(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	var all []fleet.Instance
-	for n := range r.fleet.Len() {
-		all = append(all, r.fleet.Instance(n))
-	}
-	if r.keeper, err = r.keepAlive(ctx, all); err != nil {
+	if r.keeper, err = r.keepAlive(ctx, r.fleet.All()); err != nil {
 		return err
 	}
 	r.audience = r.newAudience(r.fleet, c.Subscribers, holders)
