@@ -48,16 +48,14 @@ func BenchmarkPush(b *testing.B) {
 			updates := w.Updates()
 			<-updates
 			lists := [2][]byte{bigList(n, 0, each, 1), bigList(n, 1, each, 1)}
-			if err := w.entry.apply(wire.List{Service: wireOrders, Session: "s", Asked: true, Raw: lists[0]}, 0); err != nil {
+			if err := w.entry.answered(wire.List{Service: wireOrders, Session: "s", Asked: true, Raw: lists[0]}, 0, nil); err != nil {
 				b.Fatal(err)
 			}
 			<-updates
 			b.SetBytes(int64(len(lists[0])))
 			b.ReportAllocs()
 			for i := 1; b.Loop(); i++ {
-				if err := w.entry.apply(wire.List{Service: wireOrders, Session: "s", Raw: lists[i%2]}, 0); err != nil {
-					b.Fatal(err)
-				}
+				c.pushed(wire.List{Service: wireOrders, Session: "s", Raw: lists[i%2]})
 				if u := <-updates; len(u.Changed) != (n+each-1)/each {
 					b.Fatal(len(u.Changed))
 				}

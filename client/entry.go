@@ -29,9 +29,11 @@ type entry struct {
 
 	mu      sync.Mutex // below Client.mu
 	watches []*Watch
-	live    *view     // what servers said
-	over    *Snapshot // what the failover switch put over it; nil when it is off
-	shown   *Snapshot // what the watches have last been given; never nil
+	live    *view      // what servers said
+	asking  string     // the session of a request on its way; empty for none
+	early   *wire.List // the last push of that session that came before its answer
+	over    *Snapshot  // what the failover switch put over it; nil when it is off
+	shown   *Snapshot  // what the watches have last been given; never nil
 }
 
 // entry returns the entry of a service. The caller holds mu.
@@ -104,13 +106,11 @@ func (c *Client) unsubscribe(ctx context.Context, l *link, s wire.Service) {
 // ask subscribes or asks again, and returns when to do so next.
 func (e *entry) ask(ctx context.Context, l *link, how func(context.Context, wire.Service) (wire.List, error)) time.Duration {
 	c := e.client
-	began := e.applied()
+	after := e.begin(l.session.ID)
 	started := time.Now()
 	list, err := how(ctx, e.service)
 	c.cfg.metrics.CallDone("watch", time.Since(started), err)
-	if err == nil {
-		err = e.apply(list, began)
-	}
+	err = e.answered(list, after, err)
 	c.mu.Lock()
 	e.tried, e.failure = l.session.ID, err
 	if err == nil && e.subscribed != l.session.ID {
@@ -124,7 +124,10 @@ func (e *entry) ask(ctx context.Context, l *link, how func(context.Context, wire
 	} else {
 		e.failures = 0
 	}
-	failures, next := e.failures, c.nextResync(l)
+	next := c.nextResync(l)
+	if err != nil {
+		next = c.cfg.backoff.Delay(e.failures)
+	}
 	e.due = time.Now().Add(next)
 	c.mu.Unlock()
 	e.changed.send()
@@ -138,7 +141,7 @@ func (e *entry) ask(ctx context.Context, l *link, how func(context.Context, wire
 	default:
 		c.logger.Warn("watch", "namespace", e.service.Namespace, "group", e.service.Group, "service", e.service.Name, "err", err)
 		e.fallBack()
-		return c.cfg.backoff.Delay(failures)
+		return next
 	}
 }
 
@@ -151,14 +154,33 @@ func (c *Client) nextResync(l *link) time.Duration {
 	return c.cfg.resync*4/5 + rand.N(c.cfg.resync*2/5+1)
 }
 
-// applied returns how many lists have been applied.
-func (e *entry) applied() uint64 {
+// begin notes that a request is on its way, and returns how many lists have been taken.
+func (e *entry) begin(session string) uint64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.asking, e.early = session, nil
 	return e.live.applied
 }
 
-// pushed takes what a server sent.
+// answered takes the answer, and then the push that was faster, if there is one.
+func (e *entry) answered(list wire.List, after uint64, err error) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	early := e.early
+	e.asking, e.early = "", nil
+	if err != nil {
+		return err
+	}
+	if err := e.apply(&list, request{own: true, after: after}); err != nil {
+		return err
+	}
+	if early != nil {
+		_ = e.apply(early, request{}) // counted there
+	}
+	return nil
+}
+
+// pushed takes what a server sent unasked, or to a poll of the transport.
 func (c *Client) pushed(list wire.List) {
 	c.mu.Lock()
 	e := c.entries[list.Service]
@@ -167,20 +189,23 @@ func (c *Client) pushed(list wire.List) {
 		c.cfg.metrics.Dropped("push_unwatched")
 		return
 	}
-	_ = e.apply(list, e.applied()) // counted there
+	e.mu.Lock()
+	if e.asking == list.Session && e.live.session != list.Session {
+		e.early = &list
+	} else {
+		_ = e.apply(&list, request{}) // counted there
+	}
+	e.mu.Unlock()
 	e.changed.send()
 }
 
 var errNoHosts = errors.New("a list without hosts")
 
-// apply takes a list, if it is newer than what is known; see view.take. began is what
-// applied returned when the request was made that the list answers.
-func (e *entry) apply(list wire.List, began uint64) error {
+// apply takes a list, if it is to be believed; see view.take. The caller holds mu.
+func (e *entry) apply(list *wire.List, asked request) error {
 	c := e.client
 	received := time.Now()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	next, verdict, err := e.live.take(&list, began, c.cfg.emptyProtection)
+	next, verdict, err := e.live.take(list, asked, c.cfg.emptyProtection)
 	if err != nil {
 		c.cfg.metrics.Dropped("list_malformed")
 		return &wire.Error{Kind: wire.BadAnswer, Server: list.Server, Err: err}
@@ -192,6 +217,7 @@ func (e *entry) apply(list wire.List, began uint64) error {
 	case foreign:
 		c.cfg.metrics.Dropped("push_foreign")
 		return nil
+	case taken:
 	}
 	e.live = next
 	if next.held {

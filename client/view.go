@@ -45,14 +45,22 @@ const (
 	foreign         // it is a push of another session
 )
 
+// request is what a list answers.
+type request struct {
+	// own: the engine asked, and nobody else, as polls of a transport do.
+	own bool
+	// after is how many lists had been taken when it did.
+	after uint64
+}
+
 // take decides whether a list is to be believed, and returns the view that it makes.
 //
 // Times of two sessions are of two clocks and cannot be compared, nor can they with
-// the clock of this machine. What a session pushes is taken unless it is older than
-// what the same session brought. What was asked for is taken always, except when it is
-// older than a push that came while the answer was on its way. A session begins with
-// an answer.
-func (v *view) take(list *wire.List, began uint64, protection time.Duration) (*view, verdict, error) {
+// the clock of this machine. A session begins with an answer to the client itself; what
+// comes from another one before that is not taken. Then what the session pushes is taken
+// unless it is older than what it brought before, and answers are taken always, except
+// when a push that is newer came while the answer was on its way.
+func (v *view) take(list *wire.List, asked request, protection time.Duration) (*view, verdict, error) {
 	var info grpcv2.ServiceInfo
 	instances, err := readInstances(list.Raw, &info, v.instances)
 	if err != nil {
@@ -64,9 +72,9 @@ func (v *view) take(list *wire.List, began uint64, protection time.Duration) (*v
 	same := v.known && v.session == list.Session
 	older := same && info.LastRefTime < v.refTime
 	switch {
-	case !list.Asked && !same:
+	case !asked.own && !same:
 		return nil, foreign, nil
-	case !list.Asked && older, older && v.applied != began && info.LastRefTime != 0:
+	case !list.Asked && older, older && asked.own && v.applied != asked.after && info.LastRefTime != 0:
 		return nil, stale, nil
 	}
 	now := time.Now()

@@ -97,7 +97,7 @@ func TestFreshness(t *testing.T) {
 				w.push(wireOrders, 6, "d:1")
 			}, "a:1"},
 			{func(*fakeWire) { time.Sleep(2 * time.Second) }, "d:1"},
-		}, map[string]int{"push_foreign": 1}, 2},
+		}, nil, 2},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -134,20 +134,61 @@ func TestPushOvertakesAnAnswer(t *testing.T) {
 		w.up()
 		watch := mustWatch(t, c)
 		e := watch.entry
-		began := e.applied()
+		after := e.begin("s1")
 		w.push(wireOrders, 5, "b:1")
 		late := wire.List{Service: wireOrders, Session: "s1", Asked: true, Raw: []byte(rawList(3, "old:1"))}
-		if err := e.apply(late, began); err != nil {
+		if err := e.answered(late, after, nil); err != nil {
 			t.Fatal(err)
 		}
 		if got := addresses(watch.Snapshot()); got != "b:1" {
 			t.Errorf("shows %s", got)
 		}
-		if err := e.apply(late, e.applied()); err != nil { // asked after the push
+		if err := e.answered(late, e.begin("s1"), nil); err != nil { // asked after the push
 			t.Fatal(err)
 		}
 		if got := addresses(watch.Snapshot()); got != "old:1" {
 			t.Errorf("shows %s; what was asked for is taken, whatever the clocks say", got)
+		}
+	})
+}
+
+// A push that is faster than the answer which begins its session is not lost.
+func TestPushBeforeTheFirstAnswer(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *Client, w *fakeWire) {
+		w.say(wireOrders, 1, "a:1")
+		w.up()
+		watch := mustWatch(t, c)
+		w.down(errors.New("x"))
+		w.set(func(f *fakeWire) { f.delay = time.Second })
+		w.up()
+		e := watch.entry
+		if got := w.ops("subscribe"); got != 2 {
+			t.Fatalf("%d subscriptions", got)
+		}
+		w.events.Pushed(wire.List{Service: wireOrders, Session: "s2", Raw: []byte(rawList(9, "b:1"))})
+		if got := addresses(watch.Snapshot()); got != "a:1" {
+			t.Errorf("shows %s before the session has answered", got)
+		}
+		time.Sleep(2 * time.Second)
+		if got := addresses(watch.Snapshot()); got != "b:1" || e.early != nil {
+			t.Errorf("shows %s", got)
+		}
+	})
+}
+
+// A poll over HTTP that is answered after the client has moved to gRPC is of the past.
+func TestPollAfterMoving(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *Client, w *fakeWire) {
+		w.say(wireOrders, 1, "a:1")
+		w.up()
+		watch := mustWatch(t, c)
+		w.events.Pushed(wire.List{Service: wireOrders, Session: "http", Asked: true, Raw: []byte(rawList(99, "b:1"))})
+		if got := addresses(watch.Snapshot()); got != "a:1" {
+			t.Errorf("shows %s", got)
+		}
+		w.push(wireOrders, 2, "c:1")
+		if got := addresses(watch.Snapshot()); got != "c:1" {
+			t.Errorf("shows %s", got)
 		}
 	})
 }
