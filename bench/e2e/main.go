@@ -41,6 +41,7 @@ func main() {
 // nothing, which this program starts itself.
 type options struct {
 	role, stack, body string
+	copies            int
 
 	server             string
 	serverCPU, loadCPU string
@@ -60,6 +61,7 @@ func run(ctx context.Context, args []string) error {
 	flags.StringVar(&o.role, "role", "measure", "measure or nothing (a child that measure starts)")
 	flags.StringVar(&o.stack, "stack", "", "HTTP stack of the role nothing")
 	flags.StringVar(&o.body, "body", "", "file with the answer of the role nothing")
+	flags.IntVar(&o.copies, "copies", 1, "copies of that answer, given in turn")
 	flags.StringVar(&o.server, "server", "bin/rollcall", "the binary to measure")
 	flags.StringVar(&o.serverCPU, "server-cpu", "0", "core of the servers; empty pins nothing")
 	flags.StringVar(&o.loadCPU, "load-cpu", "1", "core of the load; empty pins nothing")
@@ -79,7 +81,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	switch o.role {
 	case "nothing":
-		return serveNothing(ctx, o.stack, o.body)
+		return serveNothing(ctx, o.stack, o.body, o.copies)
 	case "measure":
 		if err := pinSelf(o.loadCPU); err != nil {
 			return err

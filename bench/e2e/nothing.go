@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
 	"net"
 	"os"
 	"strings"
+	"sync/atomic"
 
 	"github.com/valyala/fasthttp"
 	"google.golang.org/grpc"
@@ -23,13 +25,32 @@ const (
 	stackGRPC = "grpc-go"
 )
 
-// serveNothing answers every request with the bytes of a file until ctx ends. It
-// prints the line that a server prints when it is ready.
-func serveNothing(ctx context.Context, stack, bodyFile string) error {
-	body, err := os.ReadFile(bodyFile)
+// answers are copies of one answer, given in turn. A registry has as many of them in
+// memory as it has services, most of it in no cache of the processor, and fetching
+// one from there is a part of sending it that no server can leave out.
+type answers struct {
+	copies [][]byte
+	given  atomic.Uint64
+}
+
+func newAnswers(body []byte, copies int) *answers {
+	a := &answers{}
+	for range copies {
+		a.copies = append(a.copies, bytes.Clone(body))
+	}
+	return a
+}
+
+func (a *answers) next() []byte { return a.copies[a.given.Add(1)%uint64(len(a.copies))] }
+
+// serveNothing answers every request with one of so many copies of a file until ctx
+// ends. It prints the line that a server prints when it is ready.
+func serveNothing(ctx context.Context, stack, bodyFile string, copies int) error {
+	text, err := os.ReadFile(bodyFile)
 	if err != nil {
 		return err
 	}
+	body := newAnswers(text, max(copies, 1))
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
@@ -49,8 +70,8 @@ func serveNothing(ctx context.Context, stack, bodyFile string) error {
 
 // serveOurs serves with our own package: its limits, router and headers, without
 // parameters, metrics and whatever a handler does.
-func serveOurs(ctx context.Context, ln net.Listener, body []byte) error {
-	nothing := func(x *httpapi.Exchange) { x.JSON(200, body) }
+func serveOurs(ctx context.Context, ln net.Listener, body *answers) error {
+	nothing := func(x *httpapi.Exchange) { x.JSON(200, body.next()) }
 	var routes []httpapi.Route
 	for path, methods := range map[string][]string{
 		"/v1/ns/instance":      {"POST", "DELETE"},
@@ -75,17 +96,17 @@ func serveOurs(ctx context.Context, ln net.Listener, body []byte) error {
 
 // serveFast serves with fasthttp's own server, its settings as they come. It ends
 // with its process.
-func serveFast(ln net.Listener, body []byte) error {
+func serveFast(ln net.Listener, body *answers) error {
 	server := &fasthttp.Server{Handler: func(ctx *fasthttp.RequestCtx) {
 		ctx.SetContentType("application/json")
-		ctx.SetBody(body)
+		ctx.SetBody(body.next())
 	}}
 	return server.Serve(ln)
 }
 
 // serveGRPC serves with a bare grpc-go server: calls are answered with body, which is
 // an encoded message, and streams are read. It ends with its process.
-func serveGRPC(ln net.Listener, body []byte) error {
+func serveGRPC(ln net.Listener, body *answers) error {
 	server := grpc.NewServer(grpc.ForceServerCodecV2(rawCodec{}), grpc.UnknownServiceHandler(func(_ any, s grpc.ServerStream) error {
 		method, _ := grpc.MethodFromServerStream(s)
 		for {
@@ -95,7 +116,7 @@ func serveGRPC(ln net.Listener, body []byte) error {
 			}
 			request.Free()
 			if strings.HasSuffix(method, grpcv2.UnaryMethod) {
-				return s.SendMsg(body)
+				return s.SendMsg(body.next())
 			}
 		}
 	}))

@@ -45,8 +45,9 @@ func (b *suite) newServer(ctx context.Context, args ...string) (*process, error)
 	return b.startServer(ctx, dir, args...)
 }
 
-// startNothing starts a server on a stack that answers everything with body.
-func (b *suite) startNothing(ctx context.Context, stack string, body []byte) (*process, error) {
+// startNothing starts a server on a stack that answers everything with one of so many
+// copies of body.
+func (b *suite) startNothing(ctx context.Context, stack string, body []byte, copies int) (*process, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -55,7 +56,7 @@ func (b *suite) startNothing(ctx context.Context, stack string, body []byte) (*p
 	if err := os.WriteFile(file, body, 0o600); err != nil {
 		return nil, err
 	}
-	p, err := b.start(ctx, stack, b.serverCPU, self, "-role", "nothing", "-stack", stack, "-body", file)
+	p, err := b.start(ctx, stack, b.serverCPU, self, "-role", "nothing", "-stack", stack, "-body", file, "-copies", strconv.Itoa(copies))
 	if err == nil {
 		p.target.Yardstick = true
 	}

@@ -16,7 +16,7 @@ func (b *suite) requests(p target.Protocol) []workload.Config {
 	list := []workload.Config{
 		{Workload: "beat"},
 		{Workload: "query", Services: 1000, Instances: 1},
-		{Workload: "query"},
+		{Workload: "query", Services: 100, Instances: 10},
 		// Few connections: an answer is larger than a socket's buffer.
 		{Workload: "query", Services: 4, Instances: 1000, Connections: 8},
 		{Workload: "register"},
@@ -41,7 +41,7 @@ func yardsticks(p target.Protocol) []string {
 }
 
 // measureRequests measures each call next to servers that do nothing but answer with
-// as many bytes.
+// as many bytes, from as much memory.
 func measureRequests(ctx context.Context, b *suite) ([]table, error) {
 	server, err := b.newServer(ctx)
 	if err != nil {
@@ -76,9 +76,13 @@ func (b *suite) contest(ctx context.Context, server *process, c workload.Config)
 	if err != nil {
 		return nil, err
 	}
+	copies := 1
+	if c.Workload == "query" {
+		copies = c.Services
+	}
 	servers := []*process{server}
 	for _, stack := range yardsticks(c.Protocol) {
-		s, err := b.startNothing(ctx, stack, answer)
+		s, err := b.startNothing(ctx, stack, answer, copies)
 		if err != nil {
 			return nil, err
 		}
