@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	rollcall "github.com/rollcall-registry/rollcall/client"
 )
 
 // defaultServer is where `rollcall serve` listens unless told otherwise.
@@ -31,8 +33,12 @@ const maxErrorText = 1 << 10
 type client struct {
 	base      *url.URL
 	http      *http.Client
-	namespace string // as given; empty is the public namespace
-	json      bool   // whether answers are shown as JSON
+	trust     *tls.Config
+	login     *login
+	via       rollcall.Protocol // of the SDK
+	timeout   time.Duration     // until an answer begins
+	namespace string            // as given; empty is the public namespace
+	json      bool              // whether answers are shown as JSON
 	in        io.Reader
 	out       io.Writer
 	notes     io.Writer // for people, beside what was asked for
@@ -46,9 +52,7 @@ const answerTime = 30 * time.Second
 // ends.
 func (a *app) clientCommand(cmd *cobra.Command, run func(ctx context.Context, c *client, args []string) error) *cobra.Command {
 	flags := cmd.Flags()
-	flags.StringP("server", "s", "", "The server to ask, as `host:port` or URL.\nenv ROLLCALL_SERVER, default "+defaultServer)
-	flags.String("namespace", "", "The namespace to ask about.\nenv ROLLCALL_NAMESPACE, default public")
-	addTrustFlags(flags)
+	addSettingFlags(flags)
 	flags.Bool("json", false, "Print JSON for programs.")
 	flags.Duration("timeout", answerTime, "Longest time to wait until an answer begins.")
 
@@ -66,19 +70,19 @@ func (a *app) clientCommand(cmd *cobra.Command, run func(ctx context.Context, c 
 	return cmd
 }
 
-// clientOf returns the client that the flags of a command and the environment
-// describe. Its idle connections are the caller's to close.
+// clientOf returns the client that the settings of a command describe. Its idle
+// connections are the caller's to close.
 func (a *app) clientOf(cmd *cobra.Command) (*client, error) {
 	flags := cmd.Flags()
-	server, err := flags.GetString("server")
+	settings, err := a.clientSettingsOf(flags)
 	if err != nil {
 		return nil, err
 	}
-	base, err := serverURL(cmp.Or(server, a.lookupEnv("ROLLCALL_SERVER"), defaultServer))
+	base, err := serverURL(cmp.Or(settings.get(flagServer), defaultServer))
 	if err != nil {
 		return nil, err
 	}
-	namespace, err := flags.GetString("namespace")
+	via, err := settings.via()
 	if err != nil {
 		return nil, err
 	}
@@ -90,14 +94,22 @@ func (a *app) clientOf(cmd *cobra.Command) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	trust, err := a.trustOf(flags)
+	trust, err := settings.trust()
+	if err != nil {
+		return nil, err
+	}
+	login, err := settings.login()
 	if err != nil {
 		return nil, err
 	}
 	return &client{
 		base:      base,
 		http:      &http.Client{Transport: newTransport(timeout, trust)},
-		namespace: cmp.Or(namespace, a.lookupEnv("ROLLCALL_NAMESPACE")),
+		trust:     trust,
+		login:     login,
+		via:       via,
+		timeout:   timeout,
+		namespace: settings.get(flagNamespace),
 		json:      asJSON,
 		in:        cmd.InOrStdin(),
 		out:       cmd.OutOrStdout(),
@@ -138,6 +150,10 @@ func (c *client) do(ctx context.Context, method, path string, query url.Values) 
 // caller closes. Parameters go into the query. size is that of the request's body,
 // -1 when it is not known. Any other answer is a [*refusedError].
 func (c *client) send(ctx context.Context, method, path string, query url.Values, content io.Reader, size int64) (io.ReadCloser, error) {
+	query, err := c.signed(ctx, query)
+	if err != nil {
+		return nil, err
+	}
 	u := c.base.JoinPath(path)
 	u.RawQuery = query.Encode()
 	req, err := http.NewRequestWithContext(ctx, method, u.String(), content)
@@ -145,10 +161,15 @@ func (c *client) send(ctx context.Context, method, path string, query url.Values
 		return nil, err
 	}
 	req.ContentLength = size
+	return c.exchange(req, path)
+}
+
+// exchange sends a request as it is; see [client.send].
+func (c *client) exchange(req *http.Request, path string) (io.ReadCloser, error) {
 	req.Header.Set("User-Agent", "rollcall-cli")
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, c.unreachable(ctx, err)
+		return nil, c.unreachable(req.Context(), err)
 	}
 	if resp.StatusCode/100 == 2 {
 		return resp.Body, nil

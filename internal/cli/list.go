@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -9,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rollcall-registry/rollcall/api/opsv1"
+	rollcall "github.com/rollcall-registry/rollcall/client"
 )
 
 func (a *app) listCommand() *cobra.Command {
@@ -17,14 +20,19 @@ func (a *app) listCommand() *cobra.Command {
 		Short: "List the services, or the instances of one",
 		Long: `List the services of a namespace with their instances counted, or the
 instances of one service with their health, the age of their last beat, and who
-keeps them alive. A service of another group than DEFAULT_GROUP is group@@service.`,
+keeps them alive. A service of another group than DEFAULT_GROUP is group@@service.
+Of a server that is no Rollcall it shows what clients see, as services and
+instances do.`,
 		Args:              arguments(0, 1),
 		ValidArgsFunction: a.completeService,
 	}
 	group := cmd.Flags().String("group", "", "List the services of this group alone.")
 	return a.clientCommand(cmd, func(ctx context.Context, c *client, args []string) error {
 		if len(args) == 0 {
-			return c.listServices(ctx, *group)
+			err := c.listServices(ctx, *group)
+			return c.orElsewhere(ctx, err, func(ctx context.Context, sdk *rollcall.Client) error {
+				return c.showNames(ctx, sdk, cmp.Or(*group, defaultGroup))
+			})
 		}
 		if *group != "" {
 			return &usageError{fmt.Errorf("group: it goes with a list of services; name the service %s@@%s", *group, args[0])}
@@ -33,8 +41,27 @@ keeps them alive. A service of another group than DEFAULT_GROUP is group@@servic
 		if err != nil {
 			return err
 		}
-		return c.listInstances(ctx, s)
+		err = c.listInstances(ctx, s)
+		return c.orElsewhere(ctx, err, func(ctx context.Context, sdk *rollcall.Client) error {
+			return c.showInstances(ctx, sdk, s, nil)
+		})
 	})
+}
+
+// orElsewhere asks by way of the SDK if an error says that the server is no Rollcall. If
+// it is nothing that the SDK knows either, the error stands.
+func (c *client) orElsewhere(ctx context.Context, err error, ask func(context.Context, *rollcall.Client) error) error {
+	if !elsewhere(err) {
+		return err
+	}
+	c.via = rollcall.HTTP
+	ctx, cancel := c.asked(ctx)
+	defer cancel()
+	asked := c.withSDK(ctx, func(sdk *rollcall.Client) error { return ask(ctx, sdk) })
+	if asked == nil || errors.Is(asked, rollcall.ErrUnauthorized) || errors.Is(asked, rollcall.ErrForbidden) {
+		return asked
+	}
+	return err
 }
 
 func (c *client) listServices(ctx context.Context, group string) error {

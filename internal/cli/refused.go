@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -23,13 +24,28 @@ type refusedError struct {
 func (e *refusedError) Error() string {
 	status := fmt.Sprintf("%d %s", e.status, http.StatusText(e.status))
 	text, known := e.reason()
-	if !known && e.status == http.StatusNotFound && strings.HasPrefix(e.path, operatorAPI) {
+	if !known && e.foreign() {
 		return fmt.Sprintf("%s answered %s for %s; it is no Rollcall server, or one of another version", e.server, status, e.path)
 	}
 	if text == "" {
 		return fmt.Sprintf("%s answered %s", e.server, status)
 	}
 	return fmt.Sprintf("%s answered %s: %s", e.server, status, text)
+}
+
+// foreign reports whether a call of Rollcall's own API was not found.
+func (e *refusedError) foreign() bool {
+	return e.status == http.StatusNotFound && strings.HasPrefix(e.path, operatorAPI)
+}
+
+// elsewhere reports whether an error says that the server is no Rollcall.
+func elsewhere(err error) bool {
+	refused, ok := errors.AsType[*refusedError](err)
+	if !ok || !refused.foreign() {
+		return false
+	}
+	_, known := refused.reason()
+	return !known
 }
 
 // reason returns the sentence for people in an answer; known tells that it has a

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -9,50 +8,12 @@ import (
 	"net"
 	"net/http"
 	"os"
-
-	"github.com/spf13/pflag"
 )
 
-// The flags by which a command trusts a server over TLS and shows who it is.
-// Without them the authorities of the system are trusted, and the name is the one
-// of the URL.
-const (
-	flagCA   = "ca-file"
-	flagCert = "cert-file"
-	flagKey  = "key-file"
-	flagName = "server-name"
-)
-
-const (
-	envCA   = "ROLLCALL_CA_FILE"
-	envCert = "ROLLCALL_CERT_FILE"
-	envKey  = "ROLLCALL_KEY_FILE"
-	envName = "ROLLCALL_SERVER_NAME"
-)
-
-// clientVariables are the variables that commands read which ask a server.
-func clientVariables() []string {
-	return []string{"ROLLCALL_SERVER", "ROLLCALL_NAMESPACE", envCA, envCert, envKey, envName}
-}
-
-func addTrustFlags(flags *pflag.FlagSet) {
-	flags.String(flagCA, "", "PEM `file` of the authorities to trust for https, in place of the system's.\nenv "+envCA)
-	flags.String(flagCert, "", "PEM `file` of a certificate to show to a server that asks for one.\nenv "+envCert)
-	flags.String(flagKey, "", "PEM `file` of its private key.\nenv "+envKey)
-	flags.String(flagName, "", "The `name` in the server's certificate, when it is asked under another.\nenv "+envName)
-}
-
-// trustOf returns the settings of TLS that flags and environment describe.
-func (a *app) trustOf(flags *pflag.FlagSet) (*tls.Config, error) {
-	var given [4]string
-	for i, name := range []struct{ flag, env string }{{flagCA, envCA}, {flagCert, envCert}, {flagKey, envKey}, {flagName, envName}} {
-		value, err := flags.GetString(name.flag)
-		if err != nil {
-			return nil, err
-		}
-		given[i] = cmp.Or(value, a.lookupEnv(name.env))
-	}
-	caFile, certFile, keyFile, serverName := given[0], given[1], given[2], given[3]
+// trust returns the settings of TLS. Without any, the authorities of the system are
+// trusted, and the name is the one of the URL.
+func (s *clientSettings) trust() (*tls.Config, error) {
+	caFile, certFile, keyFile, serverName := s.get(flagCA), s.get(flagCert), s.get(flagKey), s.get(flagName)
 	trust := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: serverName}
 	if caFile != "" {
 		pem, err := os.ReadFile(caFile)

@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	rollcall "github.com/rollcall-registry/rollcall/client"
+)
+
+// defaultDrain is enough for clients that poll, as they do each 10 s.
+const defaultDrain = 10 * time.Second
+
+// drain is what a command is to drain.
+type drain struct {
+	registration
+	wait       time.Duration
+	deregister bool
+}
+
+func (a *app) drainCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "drain SERVICE IP:PORT",
+		Short: "Give an instance no weight, so that it gets no new calls",
+		Long: `Give an instance the weight 0, so that clients send it no new calls, and wait for
+them to hear of it. It stays registered, and --weight 1 takes it back; with
+--deregister it is deregistered after the wait. All else about it stays as it is.
+
+At Rollcall this is an override by an operator, which also holds when the
+instance is registered again; at Nacos it is a change of the instance.`,
+		Example: `  rollcall drain orders 10.0.0.7:8080 --wait 30s --deregister
+  rollcall drain orders 10.0.0.7:8080 --weight 1`,
+		Args:              arguments(2, 2),
+		ValidArgsFunction: a.completeInstance,
+	}
+	d := drain{}
+	flags := cmd.Flags()
+	flags.StringVar(&d.cluster, "cluster", "DEFAULT", "The cluster of the service that it is in.")
+	flags.Float64Var(&d.weight, "weight", 0, "The weight to give it.")
+	flags.DurationVar(&d.wait, "wait", defaultDrain, "How long to wait when it has no weight any more.")
+	flags.BoolVar(&d.deregister, "deregister", false, "Deregister it then.")
+	return a.sdkCommand(cmd, "http", func(ctx context.Context, c *client, sdk *rollcall.Client, args []string) error {
+		if d.deregister && d.weight != 0 {
+			return &usageError{fmt.Errorf("deregister: it goes with weight 0")}
+		}
+		if err := d.read(c, args, nil); err != nil {
+			return err
+		}
+		return c.drain(ctx, sdk, &d)
+	})
+}
+
+func (c *client) drain(ctx context.Context, sdk *rollcall.Client, d *drain) error {
+	in, err := c.find(ctx, sdk, &d.registration)
+	if err != nil {
+		return err
+	}
+	d.metadata, d.disabled, d.persistent = in.Metadata, !in.Enabled, !in.Ephemeral
+	if err := c.reweigh(ctx, &d.registration); err != nil {
+		return err
+	}
+	if d.weight > 0 {
+		return c.say("reweighed", &d.registration)
+	}
+	if !c.json {
+		fmt.Fprintf(c.notes, "%s of %s has no weight any more; waiting %v\n", d.instance, d.service, d.wait)
+	}
+	timer := time.NewTimer(d.wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		return fmt.Errorf("%w; it stays drained", context.Cause(ctx))
+	}
+	if d.deregister {
+		return c.deregister(ctx, &d.registration)
+	}
+	return c.say("drained", &d.registration)
+}
+
+// find looks an instance up as clients do.
+func (c *client) find(ctx context.Context, sdk *rollcall.Client, r *registration) (*rollcall.Instance, error) {
+	ctx, cancel := c.asked(ctx)
+	defer cancel()
+	found, err := sdk.Lookup(ctx, r.service.sdk(c.namespace), rollcall.WithClusters(r.cluster))
+	if err != nil {
+		return nil, err
+	}
+	for in := range found.All() {
+		if sameHost(in.IP, r.instance.host) && strconv.Itoa(int(in.Port)) == r.instance.port {
+			return in, nil
+		}
+	}
+	return nil, fmt.Errorf("%s is not in cluster %s of %s, namespace %s", r.instance, r.cluster, r.service, c.space())
+}
+
+// sameHost compares two spellings of an address, or two names.
+func sameHost(a, b string) bool {
+	x, errX := netip.ParseAddr(a)
+	y, errY := netip.ParseAddr(b)
+	if errX != nil || errY != nil {
+		return a == b
+	}
+	return x.Unmap() == y.Unmap()
+}
+
+// reweigh changes the weight of an instance. The call takes all of its fields.
+func (c *client) reweigh(ctx context.Context, r *registration) error {
+	metadata, err := json.Marshal(r.metadata)
+	if err != nil {
+		return err
+	}
+	if r.metadata == nil {
+		metadata = []byte("{}")
+	}
+	q := r.target()
+	q.Set("weight", weight(r.weight))
+	q.Set("enabled", strconv.FormatBool(!r.disabled))
+	q.Set("metadata", string(metadata))
+	body, err := c.do(ctx, http.MethodPut, instanceAPI, q)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	_, err = io.Copy(io.Discard, body)
+	return err
+}
