@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -50,6 +51,7 @@ type request struct {
 type answer struct {
 	body   []byte
 	server servers.Server
+	from   netip.Addr // of the server; invalid if it is not known
 }
 
 // caller sends requests to one of the servers.
@@ -116,15 +118,21 @@ func (c *caller) close() { c.client.CloseIdleConnections() }
 
 // learn remembers the address of a server.
 func (c *caller) learn(remote net.Addr) {
-	address, err := netip.ParseAddrPort(remote.String())
-	if err != nil {
-		return
-	}
+	ip := ipOf(remote)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.ips) < maxIPs {
-		c.ips[address.Addr().Unmap()] = struct{}{}
+	if ip.IsValid() && len(c.ips) < maxIPs {
+		c.ips[ip] = struct{}{}
 	}
+}
+
+// ipOf returns the address of an end of a connection; invalid if it has none.
+func ipOf(end net.Addr) netip.Addr {
+	address, err := netip.ParseAddrPort(end.String())
+	if err != nil {
+		return netip.Addr{}
+	}
+	return address.Addr().Unmap()
 }
 
 // known reports whether a server has this address.
@@ -215,6 +223,10 @@ func (c *caller) authorized(ctx context.Context, server servers.Server, r *reque
 func (c *caller) once(ctx context.Context, server servers.Server, r *request, fields []auth.Field) (answer, *wire.Error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout, fmt.Errorf("no answer within %v", c.timeout))
 	defer cancel()
+	var from netip.Addr
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(got httptrace.GotConnInfo) { from = ipOf(got.Conn.RemoteAddr()) },
+	})
 	req, err := c.build(ctx, server, r, fields)
 	if err != nil {
 		return answer{}, &wire.Error{Kind: wire.Invalid, Server: server.HTTP(), Err: err}
@@ -233,7 +245,7 @@ func (c *caller) once(ctx context.Context, server servers.Server, r *request, fi
 	case response.StatusCode != http.StatusOK:
 		return answer{}, refusal(server, response.StatusCode, body)
 	}
-	return answer{body, server}, nil
+	return answer{body, server, from}, nil
 }
 
 // cause returns why a request failed, without the URL, which may hold secrets.

@@ -3,11 +3,13 @@ package httpmode
 import (
 	"context"
 	"math/rand/v2"
+	"net/netip"
 	"sync"
 	"time"
 
 	"github.com/rollcall-registry/rollcall/api/grpcv2"
 	"github.com/rollcall-registry/rollcall/client/internal/schedule"
+	"github.com/rollcall-registry/rollcall/client/internal/servers"
 	"github.com/rollcall-registry/rollcall/client/internal/wire"
 )
 
@@ -36,8 +38,8 @@ type subscription struct {
 	mu      sync.Mutex
 	fails   int
 	polled  time.Time
-	pushed  bool   // a push came since the last poll
-	server  string // that the last poll asked
+	pushed  bool       // a push came since the last poll
+	from    netip.Addr // of who answered the last poll; invalid if that is not known
 	stopped bool
 }
 
@@ -47,7 +49,7 @@ func (t *Transport) Subscribe(ctx context.Context, s wire.Service) (wire.List, e
 	if err != nil {
 		return wire.List{}, err
 	}
-	list, err := t.query(ctx, d, s, t.target(d))
+	list, from, err := t.query(ctx, d, s, t.target(d))
 	if err != nil {
 		return wire.List{}, err
 	}
@@ -60,7 +62,7 @@ func (t *Transport) Subscribe(ctx context.Context, s wire.Service) (wire.List, e
 	}
 	t.mu.Unlock()
 	sub.mu.Lock()
-	sub.polled, sub.server, sub.pushed = time.Now(), list.Server, false
+	sub.polled, sub.from, sub.pushed = time.Now(), from, false
 	sub.mu.Unlock()
 	sub.job.Within(firstPoll)
 	return list, nil
@@ -98,7 +100,7 @@ func (t *Transport) address() string {
 		return t.cfg.LocalIP
 	}
 	if round := t.caller.order(); len(round) > 0 {
-		return localIP(round[0])
+		return servers.LocalIP(round[0])
 	}
 	return ""
 }
@@ -112,8 +114,9 @@ func (s *subscription) run(ctx context.Context) time.Duration {
 	s.mu.Unlock()
 	d, err := s.transport.connected()
 	var list wire.List
+	var from netip.Addr
 	if err == nil {
-		list, err = s.transport.query(ctx, d, s.service, s.transport.target(d))
+		list, from, err = s.transport.query(ctx, d, s.service, s.transport.target(d))
 	}
 	if ctx.Err() != nil {
 		return schedule.Idle
@@ -128,8 +131,8 @@ func (s *subscription) run(ctx context.Context) time.Duration {
 		return min(failedPoll<<s.fails, slowestPoll)
 	}
 	s.fails = 0
-	moved := s.server != list.Server
-	s.server = list.Server
+	moved := s.from != from
+	s.from = from
 	if !s.pushed || moved {
 		s.transport.hand(list)
 	}
@@ -161,6 +164,14 @@ func pollInterval(raw []byte, pushes bool) time.Duration {
 		d = min(d, renewal)
 	}
 	return max(d, soonest)
+}
+
+// trusts reports whether pushes from an address belong to the answers of the polls: the
+// clocks of two servers cannot be compared.
+func (s *subscription) trusts(ip netip.Addr) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.from.IsValid() || s.from == ip.Unmap()
 }
 
 // soon polls before its time, because something may have changed.

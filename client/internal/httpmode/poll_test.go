@@ -1,6 +1,7 @@
 package httpmode
 
 import (
+	"net"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -154,6 +155,35 @@ func TestHintsPollSoonAndNotOften(t *testing.T) {
 		}
 		if n := len(f.of(listLine)); n < 5 || n > 9 {
 			t.Errorf("%d polls after 100 hints in 5 s, want about one a second", n)
+		}
+	})
+}
+
+// Two servers whose clocks differ: what the one pushes is not compared with what the
+// other answered.
+func TestPushOfAnotherServer(t *testing.T) {
+	const second = "10.0.0.2:8848"
+	inWorld(t, []string{first, second}, nil, func(t *testing.T, w *world) {
+		subscribe(t, w)
+		time.Sleep(5 * time.Second)
+		other := netip.MustParseAddrPort("10.0.0.1:40000")
+		if asked := w.caller.preferred.Load(); asked.HTTP() == first {
+			other = netip.MustParseAddrPort("10.0.0.2:40000")
+		}
+		w.caller.learn(net.TCPAddrFromAddrPort(other)) // it was asked some time ago
+		before, polled := w.events.pushes(), len(w.fakes[first].of(listLine))+len(w.fakes[second].of(listLine))
+		r := &receiver{transport: w.Transport, events: w.events}
+		if ack, dropped := r.handle(push("DEFAULT_GROUP@@orders", 5), other); ack == nil || dropped != "" {
+			t.Errorf("%s, %s", ack, dropped)
+		}
+		time.Sleep(10 * time.Millisecond)
+		if n := len(w.fakes[first].of(listLine)) + len(w.fakes[second].of(listLine)); n != polled+1 {
+			t.Errorf("%d polls, want one more than %d", n, polled)
+		}
+		for _, list := range w.events.since(before) {
+			if !list.Asked {
+				t.Error("the push was taken")
+			}
 		}
 	})
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"net"
+	"net/netip"
 	"strconv"
 	"sync"
 	"time"
@@ -250,28 +250,30 @@ func (t *Transport) Query(ctx context.Context, s wire.Service) (wire.List, error
 	if err != nil {
 		return wire.List{}, err
 	}
-	return t.query(ctx, d, s, udpTarget{})
+	list, _, err := t.query(ctx, d, s, udpTarget{})
+	return list, err
 }
 
-// query asks for a service. To know no such service is to know that it is empty.
-func (t *Transport) query(ctx context.Context, d dialect, s wire.Service, to udpTarget) (wire.List, error) {
+// query asks for a service, and tells which address answered. To know no such service
+// is to know that it is empty.
+func (t *Transport) query(ctx context.Context, d dialect, s wire.Service, to udpTarget) (wire.List, netip.Addr, error) {
 	if err := supports(d, s); err != nil {
-		return wire.List{}, err
+		return wire.List{}, netip.Addr{}, err
 	}
 	list := wire.List{Service: s, Session: t.session.ID, Asked: true}
 	a, err := t.call(ctx, d.list(s, to))
 	if wire.KindOf(err) == wire.NotFound && err != nil {
 		list.Raw = []byte(`{"hosts":[]}`)
-		return list, nil
+		return list, netip.Addr{}, nil
 	}
 	if err != nil {
-		return wire.List{}, err
+		return wire.List{}, netip.Addr{}, err
 	}
 	list.Server = a.server.HTTP()
 	if list.Raw, err = d.readList(a.body); err != nil {
-		return wire.List{}, &wire.Error{Kind: wire.BadAnswer, Server: list.Server, Err: err}
+		return wire.List{}, netip.Addr{}, &wire.Error{Kind: wire.BadAnswer, Server: list.Server, Err: err}
 	}
-	return list, nil
+	return list, a.from, nil
 }
 
 // supports returns an error if a dialect has no words for a service.
@@ -335,19 +337,4 @@ func (t *Transport) Services(ctx context.Context, namespace, group string, page,
 		return nil, 0, &wire.Error{Kind: wire.BadAnswer, Server: a.server.HTTP(), Err: err}
 	}
 	return names, total, nil
-}
-
-// localIP returns the address from which a server is reached, as the routing table
-// says; nothing is sent.
-func localIP(server servers.Server) string {
-	conn, err := net.Dial("udp", server.HTTP())
-	if err != nil {
-		return ""
-	}
-	defer conn.Close()
-	host, _, err := net.SplitHostPort(conn.LocalAddr().String())
-	if err != nil {
-		return ""
-	}
-	return host
 }

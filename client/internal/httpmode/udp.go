@@ -17,8 +17,10 @@ import (
 // Limits of packets.
 const (
 	maxDatagram = 64 << 10
-	// maxInflated bounds a packet after decompression.
+	// maxInflated and maxStrange bound a packet after decompression, from a server and
+	// from a stranger.
 	maxInflated = 16 << 20
+	maxStrange  = 1 << 20
 	// socketBuffer is asked of the system, so that a burst of pushes is not lost.
 	socketBuffer = 1 << 20
 )
@@ -71,13 +73,17 @@ func (r *receiver) run() {
 // the packet is ignored.
 func (r *receiver) handle(datagram []byte, from netip.AddrPort) (ack []byte, dropped string) {
 	known := r.transport.caller.known(from.Addr())
-	p, err := readPacket(datagram)
+	limit := int64(maxStrange)
+	if known {
+		limit = maxInflated
+	}
+	p, err := readPacket(datagram, limit)
 	if err != nil {
 		return nil, "udp_malformed"
 	}
 	switch p.Type {
 	case "dom", "service":
-		return r.push(p, known)
+		return r.push(p, from.Addr(), known)
 	case "dump":
 		if !known {
 			return nil, "udp_stranger"
@@ -92,9 +98,9 @@ func (r *receiver) handle(datagram []byte, from netip.AddrPort) (ack []byte, dro
 }
 
 // push takes the list of a service. What comes from a stranger, as behind a balancer,
-// or fits services of two namespaces, which a packet does not tell apart, is only a
-// hint that something has changed.
-func (r *receiver) push(p packet, known bool) (ack []byte, dropped string) {
+// or from another server than is polled, or fits services of two namespaces, which a
+// packet does not tell apart, is only a hint that something has changed.
+func (r *receiver) push(p packet, from netip.Addr, known bool) (ack []byte, dropped string) {
 	raw := []byte(p.Data)
 	var info grpcv2.ServiceInfo
 	if grpcv2.ReadServiceInfo(raw, &info, nil) != nil || info.Name == "" {
@@ -104,7 +110,7 @@ func (r *receiver) push(p packet, known bool) (ack []byte, dropped string) {
 	switch {
 	case len(subs) == 0:
 		return nil, "udp_unwanted"
-	case !known, len(subs) > 1, info.Clusters != "":
+	case !known, len(subs) > 1, info.Clusters != "", !subs[0].trusts(from):
 		for _, s := range subs {
 			s.soon()
 		}
@@ -151,10 +157,10 @@ var (
 	errTime     = errors.New("lastRefTime is no number")
 )
 
-// readPacket reads a datagram, compressed or not.
-func readPacket(datagram []byte) (packet, error) {
+// readPacket reads a datagram, compressed or not, of up to limit bytes then.
+func readPacket(datagram []byte, limit int64) (packet, error) {
 	if len(datagram) > 1 && datagram[0] == 0x1f && datagram[1] == 0x8b { // the magic number of gzip
-		inflated, err := inflate(datagram)
+		inflated, err := inflate(datagram, limit)
 		if err != nil {
 			return packet{}, fmt.Errorf("packet: %w", err)
 		}
@@ -170,16 +176,16 @@ func readPacket(datagram []byte) (packet, error) {
 	return p, nil
 }
 
-func inflate(b []byte) ([]byte, error) {
+func inflate(b []byte, limit int64) ([]byte, error) {
 	z, err := gzip.NewReader(bytes.NewReader(b))
 	if err != nil {
 		return nil, err
 	}
-	inflated, err := io.ReadAll(io.LimitReader(z, maxInflated+1))
+	inflated, err := io.ReadAll(io.LimitReader(z, limit+1))
 	if err != nil {
 		return nil, err
 	}
-	if len(inflated) > maxInflated {
+	if int64(len(inflated)) > limit {
 		return nil, errTooLarge
 	}
 	return inflated, nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -32,7 +33,6 @@ func compressed(b []byte) []byte {
 
 func TestPackets(t *testing.T) {
 	good := push("DEFAULT_GROUP@@orders", 9)
-	bomb := compressed(make([]byte, maxInflated+1))
 	const ack = `{"type":"push-ack","lastRefTime":"1848771259685","data":""}`
 	tests := map[string]struct {
 		datagram     []byte
@@ -43,7 +43,6 @@ func TestPackets(t *testing.T) {
 		"of another":        {push("DEFAULT_GROUP@@other", 9), "", "udp_unwanted"},
 		"cut":               {good[:len(good)-9], "", "udp_malformed"},
 		"cut, compressed":   {compressed(good)[:40], "", "udp_malformed"},
-		"a bomb":            {bomb, "", "udp_malformed"},
 		"empty":             {nil, "", "udp_malformed"},
 		"no list":           {[]byte(`{"type":"dom","data":"x","lastRefTime":1}`), "", "udp_malformed"},
 		"no name":           {[]byte(`{"type":"dom","data":"{}","lastRefTime":1}`), "", "udp_malformed"},
@@ -70,6 +69,22 @@ func TestPackets(t *testing.T) {
 	})
 }
 
+func TestBombs(t *testing.T) {
+	text := `{"type":"dom","data":"` + strings.Repeat(" ", maxStrange) + `","lastRefTime":1}`
+	bomb := compressed([]byte(text))
+	if _, err := readPacket(bomb, int64(len(text))); err != nil {
+		t.Errorf("of just the size that is allowed: %v", err)
+	}
+	if _, err := readPacket(bomb, int64(len(text)-1)); !errors.Is(err, errTooLarge) {
+		t.Errorf("got %v", err)
+	}
+	transport := New(Config{})
+	r := &receiver{transport: transport, events: new(recorder)}
+	if ack, dropped := r.handle(bomb, server); ack != nil || dropped != "udp_malformed" {
+		t.Errorf("a stranger's: %s, %s", ack, dropped)
+	}
+}
+
 // TestRecordedPackets reads what servers of 1.4.8 and 0.9.0 sent.
 func TestRecordedPackets(t *testing.T) {
 	for _, version := range []string{"1.4.8", "0.9.0"} {
@@ -84,7 +99,7 @@ func TestRecordedPackets(t *testing.T) {
 		packets := 0
 		each(recording, func(p map[string]any) {
 			datagram, _ := json.Marshal(p)
-			read, err := readPacket(datagram)
+			read, err := readPacket(datagram, maxInflated)
 			var info grpcv2.ServiceInfo
 			hosts := 0
 			if err == nil {

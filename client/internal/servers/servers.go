@@ -180,3 +180,18 @@ func (l *List) Changed() <-chan struct{} {
 	defer l.mu.Unlock()
 	return l.changed
 }
+
+// LocalIP returns the address from which a server is reached, as the routing table
+// says, or nothing if there is no way. Nothing is sent but questions for names.
+func LocalIP(s Server) string {
+	conn, err := net.Dial("udp", s.HTTP())
+	if err != nil {
+		return ""
+	}
+	defer conn.Close()
+	host, _, err := net.SplitHostPort(conn.LocalAddr().String())
+	if err != nil {
+		return ""
+	}
+	return host
+}
