@@ -29,7 +29,8 @@ func TestPrefer(t *testing.T) {
 		{"cluster", PreferCluster("Y", 0, RoundRobin()), []*rollcall.Instance{make("a", "X", 1, true), make("b", "Y", 1, true)}, map[string]bool{"b": true}},
 		{
 			"cluster, then zone", PreferCluster("Y", 0, PreferZone("b", 0, RoundRobin())),
-			[]*rollcall.Instance{make("b", "X", 1, true), make("a", "Y", 1, true), make("b", "Y", 1, true)}, map[string]bool{"b": true},
+			[]*rollcall.Instance{make("b", "X", 1, true), make("a", "Y", 1, true), make("b", "Y", 1, true)},
+			map[string]bool{"b": true},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -166,7 +166,7 @@ func (r *runner) leave(reg *rollcall.Registration, ended <-chan struct{}) error 
 		return err
 	case <-ended: // while it drained
 		cancel()
-		<-done
+		_ = <-done // what remains to be said, Deregister says
 		ctx, cancel := context.WithTimeout(context.Background(), deregisterTime)
 		defer cancel()
 		return reg.Deregister(ctx)

@@ -27,7 +27,7 @@ type meter struct {
 func (m *meter) add(name string, n int64, set attribute.Set) {
 	var labels []string
 	for iter := set.Iter(); iter.Next(); {
-		labels = append(labels, iter.Attribute().Value.Emit())
+		labels = append(labels, iter.Attribute().Value.String())
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

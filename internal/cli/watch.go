@@ -58,10 +58,10 @@ func (v *viewer) run(ctx context.Context, show func(context.Context) error) erro
 	err := show(inner)
 	stop()
 	telling.Wait()
-	if ctx.Err() != nil {
-		return nil
+	if err != nil && ctx.Err() == nil {
+		return err
 	}
-	return err
+	return nil
 }
 
 // connection tells when the connection, which is there, goes and comes.
