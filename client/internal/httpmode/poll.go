@@ -49,7 +49,7 @@ func (t *Transport) Subscribe(ctx context.Context, s wire.Service) (wire.List, e
 	if err != nil {
 		return wire.List{}, err
 	}
-	list, from, err := t.query(ctx, d, s, t.target(d))
+	list, from, err := t.query(ctx, d, s, t.target(ctx, d))
 	if err != nil {
 		return wire.List{}, err
 	}
@@ -84,25 +84,25 @@ func (t *Transport) Unsubscribe(_ context.Context, s wire.Service) error {
 }
 
 // target returns where pushes are to be sent.
-func (t *Transport) target(d dialect) udpTarget {
+func (t *Transport) target(ctx context.Context, d dialect) udpTarget {
 	t.mu.Lock()
 	udp := t.udp
 	t.mu.Unlock()
 	if udp == nil || !d.pushes() {
 		return udpTarget{ip: t.cfg.LocalIP}
 	}
-	return udpTarget{ip: t.address(), port: udp.port()}
+	return udpTarget{ip: t.address(ctx), port: udp.port()}
 }
 
-// address returns the client's address.
-func (t *Transport) address() string {
+// address returns the client's address; empty if there is no way to a server.
+func (t *Transport) address(ctx context.Context) (ip string) {
 	if t.cfg.LocalIP != "" {
 		return t.cfg.LocalIP
 	}
 	if round := t.caller.order(); len(round) > 0 {
-		return servers.LocalIP(round[0])
+		ip, _ = servers.LocalIP(ctx, round[0])
 	}
-	return ""
+	return ip
 }
 
 // run polls once. What comes is discarded if a push was faster: the poll has then
@@ -116,7 +116,7 @@ func (s *subscription) run(ctx context.Context) time.Duration {
 	var list wire.List
 	var from netip.Addr
 	if err == nil {
-		list, from, err = s.transport.query(ctx, d, s.service, s.transport.target(d))
+		list, from, err = s.transport.query(ctx, d, s.service, s.transport.target(ctx, d))
 	}
 	if ctx.Err() != nil {
 		return schedule.Idle

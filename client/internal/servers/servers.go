@@ -182,16 +182,14 @@ func (l *List) Changed() <-chan struct{} {
 }
 
 // LocalIP returns the address from which a server is reached, as the routing table
-// says, or nothing if there is no way. Nothing is sent but questions for names.
-func LocalIP(s Server) string {
-	conn, err := net.Dial("udp", s.HTTP())
+// says. Nothing is sent but questions for names: connecting a socket of UDP sends
+// nothing.
+func LocalIP(ctx context.Context, s Server) (string, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, "udp", s.HTTP())
 	if err != nil {
-		return ""
+		return "", err
 	}
 	defer conn.Close()
 	host, _, err := net.SplitHostPort(conn.LocalAddr().String())
-	if err != nil {
-		return ""
-	}
-	return host
+	return host, err
 }
