@@ -71,7 +71,7 @@ var libraries = []struct {
 	{"github.com/prometheus", []string{"internal/metrics", "internal/bench/process", "client/rollcallprom"}, "parts count through what metrics offers; bench reads /proc; a hook of the SDK is a package of its own"},
 	{"go.opentelemetry.io", []string{"client/rollcallotel"}, "a hook of the SDK is a package of its own"},
 	{"github.com/valyala/fasthttp", []string{"internal/httpapi", "internal/bench/http1"}, "the HTTP stack can be changed behind one package"},
-	{"google.golang.org/grpc", []string{"internal/grpcapi/grpcgo", "internal/grpcapi/grpctest", "client"}, "the transport can be changed behind the seam of internal/grpcapi/transport"},
+	{"google.golang.org/grpc", []string{"internal/grpcapi/grpcgo", "internal/grpcapi/grpctest", "client/internal/grpcmode", "client/rollcallgrpc"}, "servers and clients can change the transport behind the seams of internal/grpcapi/transport and client/internal/wire"},
 	{"golang.org/x/net/http2", []string{"internal/grpcapi/h2", "internal/grpcapi/grpcgo", "internal/grpcapi/transport/transporttest", "internal/portmux", "internal/bench"}, "frames are the work of transports, and of what tries them"},
 }
 

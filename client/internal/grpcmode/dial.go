@@ -129,7 +129,6 @@ func (c *conn) options(dial func(context.Context, string) (net.Conn, error)) []g
 		grpc.WithDisableRetry(),
 		grpc.WithDisableServiceConfig(),
 		grpc.WithIdleTimeout(0),
-		grpc.WithSharedWriteBuffer(true),
 		grpc.WithInitialWindowSize(window),
 		grpc.WithInitialConnWindowSize(window),
 		grpc.WithDefaultCallOptions(

@@ -85,6 +85,16 @@ func ofOtherKind(message string) bool {
 	return strings.Contains(message, "is persistent service") || strings.Contains(message, "is ephemeral service")
 }
 
+// kindOfStatus says what a status of gRPC means where it is not that there is no answer.
+// Servers of the protocol answer with codes of their own; these are of what stands before
+// them, and of limits.
+var kindOfStatus = map[codes.Code]wire.Kind{
+	codes.ResourceExhausted: wire.Overloaded,
+	codes.Unimplemented:     wire.Unsupported,
+	codes.Unauthenticated:   wire.Unauthorized,
+	codes.PermissionDenied:  wire.Forbidden,
+}
+
 // broken makes an error of a call that had no answer: of grpc-go, or of what ended the
 // connection or the wait.
 func broken(server string, err error) *wire.Error {
@@ -97,15 +107,8 @@ func broken(server string, err error) *wire.Error {
 	if !ok {
 		return e
 	}
-	switch s.Code() {
-	case codes.ResourceExhausted:
-		e.Kind = wire.Overloaded
-	case codes.Unimplemented:
-		e.Kind = wire.Unsupported
-	case codes.Unauthenticated:
-		e.Kind = wire.Unauthorized
-	case codes.PermissionDenied:
-		e.Kind = wire.Forbidden
+	if kind, known := kindOfStatus[s.Code()]; known {
+		e.Kind = kind
 	}
 	e.Err = errors.New(cut(s.Message())) // without "rpc error: code = "
 	return e

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -218,33 +217,12 @@ func serve(t testing.TB, script grpctest.Script) *grpctest.Server {
 	return s
 }
 
-// eventually waits for something that a scripted server sees.
-func eventually(t testing.TB, s *grpctest.Server, what string, done func() bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	if !s.Wait(ctx, done) {
-		t.Fatalf("no %s within %v", what, patience)
-	}
-}
-
 func service(name string) wire.Service {
 	return wire.Service{Namespace: "public", Group: "DEFAULT_GROUP", Name: name}
 }
 
 func instance(port int) wire.Instance {
 	return wire.Instance{IP: "10.0.0.1", Port: uint16(port), Weight: 1, Healthy: true, Enabled: true, Ephemeral: true, Cluster: "DEFAULT"}
-}
-
-// refused returns an address that refuses connections.
-func refused(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // limited returns a context of a call in a test.
