@@ -3,11 +3,11 @@ package grpcapi
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"unsafe"
 
 	"github.com/rollcall-registry/rollcall/api/grpcv2"
+	"github.com/rollcall-registry/rollcall/internal/hosts"
 	"github.com/rollcall-registry/rollcall/internal/registry"
 )
 
@@ -103,55 +103,6 @@ func pageFault(number, size int32, total int) string {
 	return fmt.Sprintf("fromIndex(%d) > toIndex(%d)", from, to)
 }
 
-// form is everything that shapes the hosts of an answer or a push.
-type form struct {
-	healthyOnly bool
-	// clusters are those of the view that are asked for, each once and sorted; nil
-	// means all.
-	clusters []string
-	// nowhere: clusters are asked for, and the view has none of them.
-	nowhere bool
-}
-
-// formOf narrows a look-up to the clusters that a text names, separated by commas.
-// A text without any name means all.
-func formOf(view *registry.View, clusters string, healthyOnly bool) form {
-	f := form{healthyOnly: healthyOnly}
-	if clusters == "" {
-		return f
-	}
-	named := false
-	for name := range strings.SplitSeq(clusters, ",") {
-		named = named || !isBlank(name)
-		if c := view.Cluster(name); c != nil {
-			f.clusters = append(f.clusters, c.Name)
-		}
-	}
-	slices.Sort(f.clusters)
-	f.clusters = slices.Compact(f.clusters)
-	f.nowhere = named && len(f.clusters) == 0
-	if len(f.clusters) == len(view.Clusters) {
-		f.clusters = nil // all there is: one form for both ways to ask
-	}
-	return f
-}
-
-// key names the form among the wire forms of a view.
-func (f *form) key() string {
-	kind := "grpc"
-	if f.healthyOnly {
-		kind = "grpc healthy"
-	}
-	switch {
-	case f.nowhere:
-		return "grpc nobody"
-	case f.clusters != nil:
-		return kind + " in " + strings.Join(f.clusters, ",")
-	default:
-		return kind
-	}
-}
-
 // lookup returns the end of an answer that tells who is in a service. The bytes
 // are shared.
 func (a *API) lookup(key registry.ServiceKey, clusters string, healthyOnly bool) ([]byte, error) {
@@ -174,59 +125,5 @@ func absent(revision int64) []byte {
 // tail returns the end of a message about a view, which is encoded once for all
 // who ask alike. The bytes are shared.
 func (a *API) tail(view *registry.View, clusters string, healthyOnly bool) []byte {
-	f := formOf(view, clusters, healthyOnly)
-	return a.encoder.Encode(view, f.key(), func(b []byte) []byte { return f.encode(b, view) })
-}
-
-func (f *form) encode(b []byte, view *registry.View) []byte {
-	t := grpcv2.ServiceTail{LastRefTime: view.Revision}
-	if f.nowhere {
-		return grpcv2.AppendServiceTail(b, t, nil)
-	}
-	sel := registry.Select(view, registry.Query{Clusters: f.clusters, HealthyOnly: f.healthyOnly, Policy: registry.PolicyV2})
-	t.Protected = sel.Protected
-	b = slices.Grow(b, hostsLen(sel.Instances, view.Grouped))
-	return grpcv2.AppendServiceTail(b, t, func(b []byte) []byte {
-		var id []byte
-		for n, i := range sel.Instances {
-			if n > 0 {
-				b = append(b, ',')
-			}
-			h := hostOf(i, sel.Healthy(i), view.Grouped)
-			if !i.HideID {
-				id = i.AppendID(id[:0], view.Grouped)
-				h.ID = id
-			}
-			b = grpcv2.AppendHost(b, &h)
-		}
-		return b
-	})
-}
-
-// hostsLen is about the length of the encoded instances.
-func hostsLen(list []*registry.Instance, grouped string) int {
-	const fixed = 330 // names of the members, flags, numbers
-	n := len(list)*(fixed+2*len(grouped)) + 100
-	for _, i := range list {
-		n += 2*len(i.IP) + 2*len(i.Cluster) + len(i.Metadata)
-	}
-	return n
-}
-
-func hostOf(i *registry.Instance, healthy bool, grouped string) grpcv2.Host {
-	h := grpcv2.Host{
-		IP: i.IP, Port: i.Port, Cluster: i.Cluster, Service: grouped, Metadata: i.Metadata.JSON(), Weight: i.Weight,
-		Healthy: healthy, Enabled: i.Enabled, Ephemeral: i.Ephemeral,
-		BeatIntervalMillis:  i.BeatInterval().Milliseconds(),
-		BeatTimeoutMillis:   i.BeatTimeout().Milliseconds(),
-		DeleteTimeoutMillis: i.DeleteTimeout().Milliseconds(),
-	}
-	// As recorded: an instance with metadata has the generator that it names, one
-	// without has the default.
-	if i.Metadata == "" {
-		h.IDGenerator = "simple"
-	} else {
-		h.IDGenerator, _ = i.Metadata.Get(registry.KeyIDGenerator)
-	}
-	return h
+	return hosts.Select(a.encoder, view, hosts.Filter{Clusters: clusters, HealthyOnly: healthyOnly}).Tail
 }

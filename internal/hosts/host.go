@@ -28,6 +28,19 @@ func Append(b []byte, i *registry.Instance, healthy bool, grouped string) []byte
 	return grpcv2.AppendHost(b, &host)
 }
 
+// AppendAll appends a JSON array of instances with the health that they have,
+// whatever a look-up would show under the protect threshold.
+func AppendAll(b []byte, list []*registry.Instance, grouped string) []byte {
+	b = append(b, '[')
+	for n, i := range list {
+		if n > 0 {
+			b = append(b, ',')
+		}
+		b = Append(b, i, i.Healthy, grouped)
+	}
+	return append(b, ']')
+}
+
 // generator returns the ID generator that is shown of an instance: the one that its
 // metadata names, or when there is no metadata at all the default.
 func generator(i *registry.Instance) string {

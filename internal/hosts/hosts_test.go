@@ -1,6 +1,8 @@
 package hosts
 
 import (
+	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -101,14 +103,29 @@ func TestSelect(t *testing.T) {
 			view := viewOf(t, tt.info, list...)
 			for range 2 { // the second is kept
 				got := Select(e, view, tt.filter)
+				if want := fmt.Sprintf(`"hosts":%s,"lastRefTime":%d,"reachProtectionThreshold":%t}}`, got.Array, view.Revision, tt.protected); string(got.Tail) != want {
+					t.Errorf("got the tail\n%s\nwant\n%s", got.Tail, want)
+				}
 				if s := summary(string(got.Array)); s != tt.want || got.Protected != tt.protected {
 					t.Errorf("got %q, protected %v; want %q, %v", s, got.Protected, tt.want, tt.protected)
 				}
 			}
 		})
 	}
-	if got := Select(naming.NewEncoder(0), nil, Filter{}); string(got.Array) != "[]" || got.Protected {
+	if got := Select(naming.NewEncoder(0), nil, Filter{}); string(got.Array) != "[]" || got.Tail != nil || got.Protected {
 		t.Errorf("no service: got %s", got.Array)
+	}
+}
+
+// A name may look like what follows the array.
+func TestArrayEndsWhereItEnds(t *testing.T) {
+	m, err := registry.ParseMetadata(`{"a":",\"lastRefTime\":1"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	view := viewOf(t, nil, instance("10.0.0.1", "c1", func(i *registry.Instance) { i.Metadata = m }))
+	if got := Select(naming.NewEncoder(0), view, Filter{}).Array; !json.Valid(got) {
+		t.Errorf("got %s", got)
 	}
 }
 

@@ -1,9 +1,11 @@
 package hosts
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 
+	"github.com/rollcall-registry/rollcall/api/grpcv2"
 	"github.com/rollcall-registry/rollcall/internal/naming"
 	"github.com/rollcall-registry/rollcall/internal/registry"
 )
@@ -16,62 +18,61 @@ type Filter struct {
 	HealthyOnly bool
 }
 
-// List is the answer to a look-up.
+// List is the answer to a look-up. Its bytes are shared and must not be changed.
 type List struct {
-	// Array is a JSON array. It is shared and must not be changed.
+	// Array is a JSON array.
 	Array []byte
+	// Tail ends a message of gRPC with it, as [grpcv2.AppendServiceTail] does; nil
+	// when there is no such service. Array is a part of it, so that one encoding
+	// serves all protocols.
+	Tail []byte
 	// Protected: so few instances are healthy that all are shown so.
 	Protected bool
 }
-
-var nobody = List{Array: []byte("[]")}
 
 // Select returns the instances of view that f selects, by the rules of 2.x. view
 // is nil when there is no such service.
 func Select(e *naming.Encoder, view *registry.View, f Filter) List {
 	if view == nil {
-		return nobody
+		return List{Array: []byte("[]")}
 	}
 	clusters, some := inView(view, f.Clusters)
 	if !some {
-		return nobody
+		return listOf(e.Encode(view, "hosts of nobody", func(b []byte) []byte { return appendTail(b, view, &registry.Selection{}) }))
 	}
-	// The first byte is the flag of the list.
-	b := e.Encode(view, key(clusters, f.HealthyOnly), func(b []byte) []byte {
+	return listOf(e.Encode(view, key(clusters, f.HealthyOnly), func(b []byte) []byte {
 		sel := registry.Select(view, registry.Query{
 			Clusters: clusters, HealthyOnly: f.HealthyOnly, Policy: registry.PolicyV2,
 		})
-		return appendList(b, &sel, view.Grouped)
-	})
-	return List{Array: b[1:], Protected: b[0] == protected}
+		return appendTail(b, view, &sel)
+	}))
 }
 
-// The flags of an encoded list.
-const (
-	ordinary  = 'o'
-	protected = 'p'
-)
-
-func appendList(b []byte, sel *registry.Selection, grouped string) []byte {
-	flag := byte(ordinary)
-	if sel.Protected {
-		flag = protected
-	}
-	b = slices.Grow(b, listLen(sel.Instances, grouped))
-	b = append(b, flag, '[')
-	for n, i := range sel.Instances {
-		if n > 0 {
-			b = append(b, ',')
+func appendTail(b []byte, view *registry.View, sel *registry.Selection) []byte {
+	b = slices.Grow(b, tailLen(sel.Instances, view.Grouped))
+	tail := grpcv2.ServiceTail{LastRefTime: view.Revision, Protected: sel.Protected}
+	return grpcv2.AppendServiceTail(b, tail, func(b []byte) []byte {
+		for n, i := range sel.Instances {
+			if n > 0 {
+				b = append(b, ',')
+			}
+			b = Append(b, i, sel.Healthy(i), view.Grouped)
 		}
-		b = Append(b, i, sel.Healthy(i), grouped)
-	}
-	return append(b, ']')
+		return b
+	})
 }
 
-// listLen is about the length of the encoded instances.
-func listLen(list []*registry.Instance, grouped string) int {
+// listOf finds the parts of a tail.
+func listOf(tail []byte) List {
+	const before, after = `"hosts":`, `,"lastRefTime":`
+	end := bytes.LastIndex(tail, []byte(after))
+	return List{Array: tail[len(before):end:end], Tail: tail, Protected: bytes.HasSuffix(tail, []byte("true}}"))}
+}
+
+// tailLen is about the length of the encoded instances.
+func tailLen(list []*registry.Instance, grouped string) int {
 	const fixed = 280 // names of the members, flags, numbers
-	n := 3 + len(list)*(fixed+2*len(grouped))
+	n := 100 + len(list)*(fixed+2*len(grouped))
 	for _, i := range list {
 		n += 2*len(i.IP) + 2*len(i.Cluster) + len(i.Metadata)
 	}
@@ -102,9 +103,9 @@ func inView(view *registry.View, text string) (clusters []string, some bool) {
 
 // key names the form of a filter among those of a view.
 func key(clusters []string, healthyOnly bool) string {
-	name := "v2 hosts"
+	name := "hosts"
 	if healthyOnly {
-		name = "v2 hosts healthy"
+		name = "hosts healthy"
 	}
 	if clusters == nil {
 		return name

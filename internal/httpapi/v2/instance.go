@@ -182,15 +182,11 @@ func (a *API) catalog(x *httpapi.Exchange) {
 	}
 	b := append(result.Begin(x.Scratch[:0]), '{')
 	if len(list) > from {
-		b = modern.AppendArray(append(b, `"instances":`...), list[from:to], appendHost(view.Grouped))
+		b = hosts.AppendAll(append(b, `"instances":`...), list[from:to], view.Grouped)
 		b = append(b, ',')
 	}
 	b = strconv.AppendInt(append(b, `"count":`...), int64(len(list)), 10)
 	a.Data(x, append(b, '}'))
-}
-
-func appendHost(grouped string) func([]byte, *registry.Instance) []byte {
-	return func(b []byte, i *registry.Instance) []byte { return hosts.Append(b, i, i.Healthy, grouped) }
 }
 
 // tristate is a flag that may not have been sent.

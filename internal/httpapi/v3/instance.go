@@ -122,7 +122,7 @@ func (a *API) adminList(x *httpapi.Exchange) {
 		a.Fail(x, err)
 		return
 	}
-	a.Data(x, modern.AppendArray(result.Begin(x.Scratch[:0]), list, appendHost(view.Grouped)))
+	a.Data(x, hosts.AppendAll(result.Begin(x.Scratch[:0]), list, view.Grouped))
 }
 
 // consoleList answers GET /console/ns/instance/list: a page of what adminList shows.
@@ -147,7 +147,7 @@ func (a *API) consoleList(x *httpapi.Exchange) {
 	}
 	from, to := modern.PageOf(p.number, p.size, len(list))
 	b := p.begin(result.Begin(x.Scratch[:0]), len(list))
-	a.Data(x, append(modern.AppendArray(b, list[from:to], appendHost(view.Grouped)), '}'))
+	a.Data(x, append(hosts.AppendAll(b, list[from:to], view.Grouped), '}'))
 }
 
 // inCluster returns the instances of the one cluster that is asked for. One without
@@ -177,8 +177,4 @@ func (a *API) inCluster(l listForm) (*registry.View, []*registry.Instance, error
 // missingService is the refusal of calls that look into a service.
 func missingService(key registry.ServiceKey) error {
 	return &result.Fault{Status: 404, Code: result.ServerError, Data: "service " + key.Grouped() + " is not found!"}
-}
-
-func appendHost(grouped string) func([]byte, *registry.Instance) []byte {
-	return func(b []byte, i *registry.Instance) []byte { return hosts.Append(b, i, i.Healthy, grouped) }
 }

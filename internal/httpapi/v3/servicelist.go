@@ -3,6 +3,7 @@ package v3
 import (
 	"strconv"
 
+	"github.com/rollcall-registry/rollcall/internal/hosts"
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
 	"github.com/rollcall-registry/rollcall/internal/httpapi/modern"
 	"github.com/rollcall-registry/rollcall/internal/httpapi/result"
@@ -150,7 +151,7 @@ func appendWhole(b []byte, view *registry.View) []byte {
 		}
 		b = registry.AppendJSONString(b, c.Name)
 		b = append(b, `:{"clusterName":null,"healthChecker":null,"healthyCheckPort":80,"useInstancePortForCheck":true,"metadata":null,"hosts":`...)
-		b = append(modern.AppendArray(b, c.Instances, appendHost(view.Grouped)), '}')
+		b = append(hosts.AppendAll(b, c.Instances, view.Grouped), '}')
 	}
 	b = view.Info.Metadata.AppendJSON(append(b, `},"metadata":`...))
 	return append(b, `,"protectThreshold":0.0,"selector":null,"ephemeral":null}`...)
