@@ -11,6 +11,7 @@ import (
 
 	"github.com/rollcall-registry/rollcall/client/internal/auth"
 	"github.com/rollcall-registry/rollcall/client/internal/httpmode"
+	"github.com/rollcall-registry/rollcall/client/internal/quiet"
 	"github.com/rollcall-registry/rollcall/client/internal/schedule"
 	"github.com/rollcall-registry/rollcall/client/internal/servers"
 	"github.com/rollcall-registry/rollcall/client/internal/wire"
@@ -78,7 +79,7 @@ func build(options []Option) (*Client, error) {
 	}
 	c := &Client{
 		cfg:          cfg,
-		logger:       cfg.logger.With("component", "rollcall"),
+		logger:       slog.New(quiet.New(cfg.logger.With("component", "rollcall").Handler())),
 		queue:        schedule.New(workers),
 		closing:      make(chan struct{}),
 		ended:        make(chan struct{}),
