@@ -68,7 +68,7 @@ func sayYes(_ any, s grpc.ServerStream) error {
 	for {
 		var request []byte
 		if err := s.RecvMsg(&request); err != nil {
-			return nil
+			return err
 		}
 		if !strings.HasSuffix(method, grpcv2.UnaryMethod) {
 			continue

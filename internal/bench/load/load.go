@@ -148,6 +148,12 @@ func (l *Loop) Run(ctx context.Context, rec *Recorder, times, late *Series, step
 // end is when no more units begin.
 func (r *run) end() int64 { return r.begin.Load() + int64(r.Duration) }
 
+// over reports whether a unit of this time is none any more.
+func (r *run) over(at int64) bool { return at >= r.end() || r.ctx.Err() != nil }
+
+// lastOf reports whether a worker that got an error has no more to do.
+func (r *run) lastOf(err error) bool { return errors.Is(err, ErrDone) || r.ctx.Err() != nil }
+
 // warmUp ends the warm-up for all workers if one of them has done a tenth of its
 // share.
 func (r *run) warmUp(w, n int) {
@@ -194,14 +200,14 @@ func (r *run) closed(w int) error {
 	for n := range r.share(w) {
 		r.warmUp(w, n)
 		begun := r.rec.Now()
-		if begun >= r.end() || r.ctx.Err() != nil {
+		if r.over(begun) {
 			return nil
 		}
 		err := r.unit(w, n, begun)
 		switch {
 		case err == nil:
 			failures = 0
-		case errors.Is(err, ErrDone) || r.ctx.Err() != nil:
+		case r.lastOf(err):
 			return nil
 		default:
 			if failures++; failures == maxFailures {
@@ -228,11 +234,11 @@ func (r *run) open(w int) error {
 	for n := range r.share(w) {
 		r.warmUp(w, n)
 		due := r.first + int64(every*float64(n*r.Workers+w))
-		if due >= r.end() || r.ctx.Err() != nil {
+		if r.over(due) {
 			return nil
 		}
 		if now := r.rec.Now(); now < due {
-			if err := bell.wait(time.Duration(due - now)); err != nil {
+			if bell.wait(time.Duration(due-now)) != nil {
 				return nil // the run has ended
 			}
 			if r.late != nil {
@@ -243,10 +249,11 @@ func (r *run) open(w int) error {
 			r.counts[w].missed = min(int64(math.Ceil(left)), int64(r.share(w)-n))
 			return nil
 		}
-		if err := r.unit(w, n, due); err != nil {
-			if errors.Is(err, ErrDone) || r.ctx.Err() != nil {
-				return nil
-			}
+		switch err := r.unit(w, n, due); {
+		case err == nil:
+		case r.lastOf(err):
+			return nil
+		default:
 			r.blame(err)
 		}
 	}
@@ -263,7 +270,7 @@ func (r *run) unit(w, n int, begun int64) error {
 	case err == nil:
 		r.times.Record(w, begun, r.rec.Now())
 		r.counts[w].done.Add(1)
-	case !errors.Is(err, ErrDone) && r.ctx.Err() == nil:
+	case !r.lastOf(err):
 		r.counts[w].failed.Add(1)
 	}
 	return err

@@ -92,6 +92,7 @@ func listeners(port uint16) map[string]bool {
 		return nil
 	}
 	inodes := map[string]bool{}
+	//nolint:staticcheck // what is said to be better asks the kernel by netlink, for one look at a small table
 	for _, read := range []func() (procfs.NetTCP, error){fs.NetTCP, fs.NetTCP6} {
 		table, err := read()
 		if err != nil {

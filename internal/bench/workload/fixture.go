@@ -161,11 +161,8 @@ func withdraw(ctx context.Context, sessions []target.Session, f *fleet.Fleet) {
 		return
 	}
 	_ = parallel(ctx, len(sessions), func(ctx context.Context, i int) error {
-		for n := i; n < f.Services; n += len(sessions) {
-			for host := range f.Size {
-				if sessions[i] == nil || ctx.Err() != nil {
-					return nil
-				}
+		for n := i; n < f.Services && sessions[i] != nil; n += len(sessions) {
+			for host := 0; host < f.Size && ctx.Err() == nil; host++ {
 				// What is left goes by itself, for want of beats.
 				_ = sessions[i].Deregister(fleet.Instance{Service: f.Service(n), Host: host})
 			}

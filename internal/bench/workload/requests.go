@@ -14,18 +14,18 @@ import (
 // requestKinds are the workloads of single calls.
 func requestKinds() []Kind {
 	usual := Config{Connections: 64, Warmup: time.Second, Duration: 5 * time.Second}
-	with := func(services, instances int) Config {
+	with := func(services int) Config {
 		c := usual
-		c.Services, c.Instances = services, instances
+		c.Services, c.Instances = services, 10
 		return c
 	}
-	limited := with(0, 10)
+	limited := with(0)
 	limited.Count = 200_000
-	prepared := with(0, 10)
+	prepared := with(0)
 	prepared.Count, prepared.Warmup = 30_000, 0 // so few that they are registered before the first one goes for want of beats
-	turning := with(0, 10)
+	turning := with(0)
 	turning.Count = 1_000_000
-	mixture := with(100, 10)
+	mixture := with(100)
 	mixture.Mix = map[string]int{mixQuery: 60, mixBeat: 30, mixChange: 10}
 	return []Kind{
 		{
@@ -42,11 +42,11 @@ func requestKinds() []Kind {
 		},
 		{
 			Name: "beat", Summary: "say that an instance (over gRPC: a client) is alive",
-			Defaults: with(100, 10), Check: checkBeat, New: func(e *Env) Workload { return &beat{Env: e} },
+			Defaults: with(100), Check: checkBeat, New: func(e *Env) Workload { return &beat{Env: e} },
 		},
 		{
 			Name: "query", Summary: "look a service up",
-			Defaults: with(100, 10), New: func(e *Env) Workload { return &query{Env: e} },
+			Defaults: with(100), New: func(e *Env) Workload { return &query{Env: e} },
 		},
 		{
 			Name: "mixed", Summary: "look-ups, beats and changes in random order",

@@ -114,10 +114,7 @@ func (l *ledger) certain(s fleet.Service) bool {
 // worker's session.
 func (l *ledger) undo(ctx context.Context, sessions []target.Session, f func(target.Session, fleet.Instance) error) {
 	_ = parallel(ctx, len(sessions), func(ctx context.Context, w int) error {
-		for k := range l.done[w] {
-			if ctx.Err() != nil {
-				return nil
-			}
+		for k := 0; k < l.done[w] && ctx.Err() == nil; k++ {
 			if i, ok := l.fleet.Owned(w, k); ok {
 				_ = f(sessions[w], i) // what is left goes by itself
 			}
