@@ -70,30 +70,64 @@ func TestMechanismsExist(t *testing.T) {
 		}
 		rows++
 		for _, cell := range row[2:] {
-			path := ""
-			for _, span := range spans(cell) {
-				switch {
-				case strings.HasPrefix(span, "/"):
-				case strings.Contains(span, "/"):
-					path = span
-					if _, err := fs.Stat(repo, path); err != nil {
-						t.Errorf("%s: %s does not exist", at, path)
-					}
-				case !strings.HasSuffix(path, ".go"):
-					t.Errorf("%s: %s is behind no Go file", at, span)
-				default:
-					if declared[path] == nil {
-						declared[path] = declarations(t, path)
-					}
-					if !declared[path][span] {
-						t.Errorf("%s: %s declares no %s", at, path, span)
-					}
-				}
-			}
+			checkPlaces(t, at, cell, declared)
 		}
 	}
 	if rows < 50 {
 		t.Errorf("%d rows found, which is too few to be all", rows)
+	}
+}
+
+// checkPlaces checks the code spans of a cell: a path, and behind it names that are
+// declared there. It keeps in declared what it found out.
+func checkPlaces(t *testing.T, at, cell string, declared map[string]map[string]bool) {
+	t.Helper()
+	path := ""
+	for _, span := range spans(cell) {
+		switch {
+		case strings.HasPrefix(span, "/"):
+		case strings.Contains(span, "/"):
+			path = span
+			if _, err := fs.Stat(repo, path); err != nil {
+				t.Errorf("%s: %s does not exist", at, path)
+			}
+		case !strings.HasSuffix(path, ".go"):
+			t.Errorf("%s: %s is behind no Go file", at, span)
+		default:
+			if declared[path] == nil {
+				declared[path] = declarations(t, path)
+			}
+			if !declared[path][span] {
+				t.Errorf("%s: %s declares no %s", at, path, span)
+			}
+		}
+	}
+}
+
+// TestComplaintsAreAnswered reads the last table of docs/sdk.md, whose last column has
+// places as docs/mechanisms.md has them, behind a few words.
+func TestComplaintsAreAnswered(t *testing.T) {
+	declared := make(map[string]map[string]bool)
+	answered := 0
+	for n, line := range document(t, "docs/sdk.md") {
+		row := cells(line)
+		if len(row) != 3 || row[0] == "#" {
+			continue
+		}
+		answered++
+		at := "docs/sdk.md:" + strconv.Itoa(n+1)
+		if row[0] != strconv.Itoa(answered) {
+			t.Errorf("%s: number %s, want %d", at, row[0], answered)
+		}
+		cell := row[2]
+		if i := strings.Index(cell, "/"); i < 0 {
+			t.Errorf("%s: no test and no place", at)
+		} else {
+			checkPlaces(t, at, cell[strings.LastIndex(cell[:i], "`"):], declared)
+		}
+	}
+	if answered != 43 {
+		t.Errorf("%d complaints are answered, want 43", answered)
 	}
 }
 
