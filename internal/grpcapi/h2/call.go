@@ -2,6 +2,7 @@ package h2
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -96,7 +97,7 @@ func (c *conn) open(h *head) {
 		c.mu.Unlock()
 		return
 	case r != nil:
-		c.refuse(h, r)
+		c.decline(h, r)
 		c.mu.Unlock()
 		return
 	}
@@ -111,8 +112,8 @@ func (c *conn) open(h *head) {
 	}
 }
 
-// refuse answers a request with a status and nothing else. The caller holds c.mu.
-func (c *conn) refuse(h *head, r *refusal) {
+// decline answers a request with a status and nothing else. The caller holds c.mu.
+func (c *conn) decline(h *head, r *refusal) {
 	c.appendBlock(h.id, http2.FlagHeadersEndStream, func(b []byte) []byte {
 		b = appendAnswerHead(b, r.httpStatus)
 		return append(appendStatus(b, r.status), r.field...)
@@ -128,7 +129,7 @@ func (c *conn) refuse(h *head, r *refusal) {
 func (c *conn) turnAway(h *head) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.refuse(h, refuse(200, transport.Unavailable, c.refusal))
+	c.decline(h, refuse(200, transport.Unavailable, c.refusal))
 	if !c.saidBye {
 		c.saidBye = true
 		out := c.buffer()
@@ -179,7 +180,7 @@ func (c *conn) fail(st *stream, s transport.Status) {
 
 // deliver gives a message of a stream of both directions to the handler.
 func (c *conn) deliver(st *stream, message []byte) {
-	var p grpcv2.Payload
+	p := &c.reader.payload
 	if err := p.Unmarshal(message); err != nil {
 		c.fail(st, transport.Status{Code: internal, Message: err.Error()})
 		return
@@ -192,7 +193,7 @@ func (c *conn) deliver(st *stream, message []byte) {
 	}
 	st.busy++
 	c.mu.Unlock()
-	st.frames.Received(&p)
+	st.frames.Received(p)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.leave(st)
@@ -219,18 +220,17 @@ func (c *conn) halfClose(st *stream) {
 
 // answer answers a unary call: here when it does not block, else in a goroutine.
 func (c *conn) answer(st *stream) {
-	m := c.server.message()
-	if err := m.request.Unmarshal(st.request); err != nil {
-		c.server.recycle(m)
+	p := &c.reader.payload
+	if err := p.Unmarshal(st.request); err != nil {
 		c.fail(st, transport.Status{Code: internal, Message: err.Error()})
 		return
 	}
-	if c.session.Blocks(&m.request) {
-		c.server.recycle(m)
+	if c.session.Blocks(p) {
 		c.answerApart(st)
 		return
 	}
-	c.session.Answer(c.server.work, &m.request, &m.Message)
+	m := c.server.message()
+	c.session.Answer(c.server.work, p, &m.Message)
 	m.encode()
 	st.release()
 	c.mu.Lock()
@@ -289,14 +289,15 @@ func (s *Server) callContext(deadline time.Time) (context.Context, context.Cance
 // answerNow answers a call in its goroutine.
 func (c *conn) answerNow(ctx context.Context, st *stream, request []byte) {
 	m := c.server.message()
-	if err := m.request.Unmarshal(request); err == nil { // as it was before
-		c.session.Answer(ctx, &m.request, &m.Message)
+	var p grpcv2.Payload
+	if err := p.Unmarshal(request); err == nil { // as it was before
+		c.session.Answer(ctx, &p, &m.Message)
 	}
 	m.encode()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.apart--
-	if ctx.Err() == context.DeadlineExceeded {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		c.discard(m)
 		c.conclude(st, errDeadline)
 		return

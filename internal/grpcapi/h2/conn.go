@@ -17,6 +17,7 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
+	"github.com/rollcall-registry/rollcall/api/grpcv2"
 	"github.com/rollcall-registry/rollcall/internal/grpcapi/transport"
 )
 
@@ -58,8 +59,9 @@ type conn struct {
 // a frame has none.
 type reader struct {
 	*http2.Framer
-	buf  *bufio.Reader
-	head head
+	buf     *bufio.Reader
+	head    head           // of the header list that is being received
+	payload grpcv2.Payload // of the message that is being handled
 }
 
 // readBytes is the read buffer of a connection on which something comes, in bytes:
@@ -250,6 +252,7 @@ func (c *conn) takeReader() {
 
 func (c *conn) releaseReader() {
 	c.reader.buf.Reset(nil)
+	c.reader.head, c.reader.payload = head{}, grpcv2.Payload{}
 	c.server.readers.Put(c.reader)
 	c.reader = nil
 }

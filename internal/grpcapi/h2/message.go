@@ -21,9 +21,8 @@ const (
 // encoded until its last byte has been copied into a chunk.
 type message struct {
 	transport.Message
-	request grpcv2.Payload // that it answers; only while it is made
-	head    []byte         // all but the tail, part of Buf
-	sent    int            // of head and tail
+	head []byte // all but the tail, part of Buf
+	sent int    // of head and tail
 }
 
 // message returns an empty message.
@@ -57,7 +56,6 @@ func (m *message) prepend(head []byte) {
 	m.Buf[start] = 0 // not compressed
 	binary.BigEndian.PutUint32(m.Buf[start+1:], uint32(len(m.Buf)-start-prefixLen+len(m.Tail)))
 	m.head = m.Buf[start:]
-	m.request = grpcv2.Payload{}
 }
 
 // left returns how many bytes wait to be sent.

@@ -79,7 +79,7 @@ func (c *conn) onSettings(f *http2.SettingsFrame) error {
 			return violation(fmt.Sprintf("a setting is not valid: %v", s))
 		}
 		if s.ID == http2.SettingInitialWindowSize {
-			if err := c.resize(int(s.Val)); err != nil {
+			if err := c.resize(int64(s.Val)); err != nil {
 				return err
 			}
 		}
@@ -91,7 +91,7 @@ func (c *conn) onSettings(f *http2.SettingsFrame) error {
 
 // resize changes the window of all streams, open ones included. The caller holds
 // c.mu.
-func (c *conn) resize(window int) error {
+func (c *conn) resize(window int64) error {
 	change := window - c.streamWindow
 	c.streamWindow = window
 	for _, st := range c.streams {
@@ -117,7 +117,7 @@ func (c *conn) onWindowUpdate(f *http2.WindowUpdateFrame) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n := int(f.Increment)
+	n := int64(f.Increment)
 	if f.StreamID == 0 {
 		blocked := c.window <= 0
 		if c.window += n; c.window > maxWindow {

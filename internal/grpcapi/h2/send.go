@@ -36,8 +36,8 @@ type sending struct {
 	reserved int   // of the memory of large messages, by all streams
 	loading  int64 // since when, or since when one of them is smaller, by the coarse clock
 
-	window       int // how much DATA the client takes, of all streams
-	streamWindow int // the same of a new stream
+	window       int64 // how much DATA the client takes, of all streams
+	streamWindow int64 // the same of a new stream
 	blockSent    bool
 	earned       int   // see guard
 	pinged       int64 // when a ping was sent that nothing has come after; 0: none was
@@ -154,7 +154,7 @@ func (c *conn) gather() bool {
 // whether there is more for which the windows have room. The caller holds c.mu.
 func (c *conn) advance(st *stream) (more bool) {
 	if m := st.msg; m != nil {
-		n := min(m.left(), maxFrame, st.window, c.window)
+		n := int(min(int64(min(m.left(), maxFrame)), st.window, c.window))
 		if n <= 0 {
 			return false
 		}
@@ -162,8 +162,8 @@ func (c *conn) advance(st *stream) (more bool) {
 		out := c.buffer()
 		out.b = appendFrame(out.b, http2.FrameData, 0, st.id, n)
 		out.b = m.appendNext(out.b, n)
-		st.window -= n
-		c.window -= n
+		st.window -= int64(n)
+		c.window -= int64(n)
 		st.since = c.server.now()
 		if n >= fullFrame {
 			c.earn()

@@ -53,6 +53,7 @@ func New(cfg Config, handler transport.Handler, logger *slog.Logger) *Server {
 	s := &Server{
 		cfg: cfg, handler: handler, log: logger.With("component", "grpc"), times: defaultTimes(cfg.Keepalive),
 		admission:  admission{max: cfg.MaxConns, maxPerIP: cfg.MaxConnsPerIP, perIP: map[netip.Addr]int{}},
+		begun:      time.Now(),
 		blocked:    make(chan struct{}, maxBlocked),
 		conns:      map[*conn]struct{}{},
 		answerHead: appendAnswerHead(nil, 200), okStatus: appendStatus(nil, transport.Status{}),
@@ -192,9 +193,6 @@ func (s *Server) all() []*conn {
 func (s *Server) now() int64 { return s.clock.Load() }
 
 func (s *Server) tick() {
-	if s.begun.IsZero() {
-		s.begun = time.Now()
-	}
 	s.clock.Store(int64(time.Since(s.begun)) + 1)
 }
 

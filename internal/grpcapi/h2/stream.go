@@ -40,7 +40,7 @@ type stream struct {
 	reserved int                // of the memory of large messages
 	behind   *stream            // behind it in the line of those that have something to send
 	lined    bool               // in that line
-	window   int                // how much DATA the client takes
+	window   int64              // how much DATA the client takes
 	msg      *message           // being sent
 	since    int64              // when some of it was last sent, by the coarse clock
 	status   []byte             // fields that end the stream, once nothing is being sent
