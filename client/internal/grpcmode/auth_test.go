@@ -67,8 +67,8 @@ func TestTokens(t *testing.T) {
 				if n := logins.Load(); n > 3 {
 					t.Errorf("%d logins", n)
 				}
-				if len(r.causes) > 0 {
-					t.Errorf("causes %v", r.causes)
+				if len(r.told().causes) > 0 {
+					t.Errorf("causes %v", r.told().causes)
 				}
 				for _, f := range server.Peers()[0].Asked() {
 					if f.Type == grpcv2.InstanceType && f.Headers["accessToken"] == "" {

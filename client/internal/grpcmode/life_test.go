@@ -107,8 +107,8 @@ func TestSignsOfLife(t *testing.T) {
 		if n := checks() - before; n != 0 {
 			t.Errorf("%d questions although the server was heard", n)
 		}
-		if len(r.causes) > 0 || len(r.sessions) != 1 {
-			t.Errorf("sessions %v, causes %v", r.sessions, r.causes)
+		if len(r.told().causes) > 0 || len(r.told().sessions) != 1 {
+			t.Errorf("sessions %v, causes %v", r.told().sessions, r.told().causes)
 		}
 	})
 }
@@ -156,11 +156,11 @@ func TestAcknowledgements(t *testing.T) {
 			t.Errorf("got  %v\nwant %v", got, want)
 		}
 		dropped := []string{"grpc_unwanted", "grpc_empty", "grpc_malformed", "grpc_malformed", "grpc_unknown", "grpc_malformed"}
-		if fmt.Sprint(r.dropped) != fmt.Sprint(dropped) {
-			t.Errorf("dropped %v\nwant %v", r.dropped, dropped)
+		if fmt.Sprint(r.told().dropped) != fmt.Sprint(dropped) {
+			t.Errorf("dropped %v\nwant %v", r.told().dropped, dropped)
 		}
-		if len(r.lists)+len(r.changes)+len(r.causes) > 0 {
-			t.Errorf("told %v %v %v", r.lists, r.changes, r.causes)
+		if len(r.told().lists)+len(r.told().changes)+len(r.told().causes) > 0 {
+			t.Errorf("told %v %v %v", r.told().lists, r.told().changes, r.told().causes)
 		}
 	})
 }
@@ -247,7 +247,7 @@ func TestNotReady(t *testing.T) {
 		}})
 		r := start(t, to(first), on(w), patient)
 		time.Sleep(10 * time.Second)
-		for _, cause := range r.causes {
+		for _, cause := range r.told().causes {
 			if wire.KindOf(cause) != wire.NotReady {
 				t.Errorf("told %v", cause)
 			}
@@ -296,8 +296,8 @@ func TestSlowServer(t *testing.T) {
 			t.Errorf("%v after %v", err, took)
 		}
 		time.Sleep(time.Minute)
-		if len(r.sessions) != 1 || len(r.causes) > 0 {
-			t.Errorf("sessions %v, causes %v", r.sessions, r.causes)
+		if len(r.told().sessions) != 1 || len(r.told().causes) > 0 {
+			t.Errorf("sessions %v, causes %v", r.told().sessions, r.told().causes)
 		}
 	})
 }
@@ -351,8 +351,8 @@ func TestRefusals(t *testing.T) {
 					return
 				}
 				time.Sleep(time.Minute)
-				if len(r.sessions) != 1 || len(r.causes) > 0 {
-					t.Errorf("sessions %v, causes %v", r.sessions, r.causes)
+				if len(r.told().sessions) != 1 || len(r.told().causes) > 0 {
+					t.Errorf("sessions %v, causes %v", r.told().sessions, r.told().causes)
 				}
 			})
 		})
@@ -391,8 +391,8 @@ func TestStreamEnds(t *testing.T) {
 				if n := len(server.Peers()); n != 1 {
 					t.Errorf("%d connections", n)
 				}
-				if len(r.causes) != 1 || wire.KindOf(r.causes[0]) != wire.NotConnected {
-					t.Errorf("causes %v", r.causes)
+				if len(r.told().causes) != 1 || wire.KindOf(r.told().causes[0]) != wire.NotConnected {
+					t.Errorf("causes %v", r.told().causes)
 				}
 			})
 		})
@@ -429,7 +429,7 @@ func TestRefusingServers(t *testing.T) {
 		if a != b || b != c || a > 30 {
 			t.Errorf("dials %d %d %d", a, b, c)
 		}
-		for _, cause := range r.causes {
+		for _, cause := range r.told().causes {
 			if wire.KindOf(cause) != wire.NotConnected {
 				t.Errorf("told %v", cause)
 			}
@@ -458,13 +458,13 @@ func TestListChanges(t *testing.T) {
 			t.Errorf("connected to %s", s.Server)
 		}
 		time.Sleep(2 * time.Hour) // it is no revolving door
-		causes := len(r.causes)
+		causes := len(r.told().causes)
 		list.set(t, r.list, second)
 		if s := r.connected(t, 2); s.Server != second {
 			t.Errorf("connected to %s", s.Server)
 		}
-		if len(r.causes) != causes {
-			t.Errorf("there was a gap: %v", r.causes[causes:])
+		if len(r.told().causes) != causes {
+			t.Errorf("there was a gap: %v", r.told().causes[causes:])
 		}
 	})
 }

@@ -68,8 +68,8 @@ func TestReset(t *testing.T) {
 					}
 				}
 				time.Sleep(time.Minute)
-				if len(r.causes) > 0 || len(r.sessions) != 2 {
-					t.Errorf("sessions %v, causes %v", r.sessions, r.causes)
+				if len(r.told().causes) > 0 || len(r.told().sessions) != 2 {
+					t.Errorf("sessions %v, causes %v", r.told().sessions, r.told().causes)
 				}
 				peers := 0
 				for _, s := range scripted {
@@ -124,8 +124,8 @@ func TestLingering(t *testing.T) {
 				t.Fatal(err)
 			}
 			synctest.Wait()
-			if heard := a.Peers()[0].Heard(); len(r.lists) != 0 || len(heard) != 1 {
-				t.Errorf("lists %v, heard %v", r.lists, heard)
+			if heard := a.Peers()[0].Heard(); len(r.told().lists) != 0 || len(heard) != 1 {
+				t.Errorf("lists %v, heard %v", r.told().lists, heard)
 			}
 			time.Sleep(linger)
 			synctest.Wait()
@@ -158,8 +158,8 @@ func TestDeathOnTheMove(t *testing.T) {
 		r.connected(t, 1)
 		list.set(t, r.list, second)
 		time.Sleep(10 * time.Second)
-		if len(r.causes) > 0 {
-			t.Errorf("told %v although there is a session", r.causes)
+		if len(r.told().causes) > 0 {
+			t.Errorf("told %v although there is a session", r.told().causes)
 		}
 		server.Peers()[0].End(nil)
 		r.wait(t, "loss", func() bool { return !r.up })
@@ -188,8 +188,8 @@ func TestResetsInCircles(t *testing.T) {
 		if took := time.Since(begun); took < 10*time.Second {
 			t.Errorf("20 moves in %v", took)
 		}
-		if len(r.causes) > 0 {
-			t.Errorf("causes %v", r.causes)
+		if len(r.told().causes) > 0 {
+			t.Errorf("causes %v", r.told().causes)
 		}
 	})
 }

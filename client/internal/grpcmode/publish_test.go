@@ -82,8 +82,8 @@ func TestServerWithoutBatches(t *testing.T) {
 		if got := server.Hosts("DEFAULT_GROUP@@other"); len(got) != 2 || len(server.Peers()) != 3 {
 			t.Errorf("hosts %v on %d connections", got, len(server.Peers()))
 		}
-		if len(r.causes) > 0 {
-			t.Errorf("causes %v", r.causes)
+		if len(r.told().causes) > 0 {
+			t.Errorf("causes %v", r.told().causes)
 		}
 	})
 }
@@ -106,8 +106,8 @@ func TestExtraConnectionEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute) // signs of life are asked on all of them
-		if len(r.causes) > 0 {
-			t.Errorf("causes %v", r.causes)
+		if len(r.told().causes) > 0 {
+			t.Errorf("causes %v", r.told().causes)
 		}
 		server.Peers()[1].End(nil)
 		r.connected(t, 2)
@@ -153,8 +153,8 @@ func TestPartOfASet(t *testing.T) {
 		}
 		holding(t, server, 1, 2, 4, 5)
 		time.Sleep(time.Minute)
-		if len(r.causes) > 0 || len(r.sessions) != 1 {
-			t.Errorf("sessions %v, causes %v", r.sessions, r.causes)
+		if len(r.told().causes) > 0 || len(r.told().sessions) != 1 {
+			t.Errorf("sessions %v, causes %v", r.told().sessions, r.told().causes)
 		}
 
 		many := set()

@@ -55,28 +55,28 @@ func TestPushes(t *testing.T) {
 		} {
 			say(t, peer, body)
 		}
-		if len(r.lists) != 5 || len(peer.Heard()) != 5 {
-			t.Fatalf("%d lists, %d acknowledgements", len(r.lists), len(peer.Heard()))
+		if len(r.told().lists) != 5 || len(peer.Heard()) != 5 {
+			t.Fatalf("%d lists, %d acknowledgements", len(r.told().lists), len(peer.Heard()))
 		}
 		want := `{"name":"orders","groupName":"DEFAULT_GROUP","clusters":"","cacheMillis":10000,"hosts":[` + host + `],"lastRefTime":3}`
-		for n, l := range r.lists {
-			if l.Service != orders || l.Asked || l.Session != r.sessions[0].ID || l.Server != first {
+		for n, l := range r.told().lists {
+			if l.Service != orders || l.Asked || l.Session != r.told().sessions[0].ID || l.Server != first {
 				t.Errorf("%d: %+v", n, l)
 			}
 			if n < 2 && string(l.Raw) != want {
 				t.Errorf("%d: %s\nwant %s", n, l.Raw, want)
 			}
 		}
-		if !strings.Contains(string(r.lists[2].Raw), `"lastRefTime":2`) {
-			t.Errorf("out of order: %s", r.lists[2].Raw)
+		if !strings.Contains(string(r.told().lists[2].Raw), `"lastRefTime":2`) {
+			t.Errorf("out of order: %s", r.told().lists[2].Raw)
 		}
 
 		if err := r.Unsubscribe(limited(t), orders); err != nil {
 			t.Fatal(err)
 		}
 		say(t, peer, notify(6, "null", "DEFAULT_GROUP", "orders", ""))
-		if len(r.lists) != 5 || len(r.dropped) != 1 {
-			t.Errorf("%d lists after the end of the subscription, dropped %v", len(r.lists), r.dropped)
+		if len(r.told().lists) != 5 || len(r.told().dropped) != 1 {
+			t.Errorf("%d lists after the end of the subscription, dropped %v", len(r.told().lists), r.told().dropped)
 		}
 	})
 }
@@ -90,22 +90,22 @@ func TestSameNameInTwoNamespaces(t *testing.T) {
 		r, peer := subscribed(t, newWorld(t), grpctest.Script{}, a, b)
 		say(t, peer, notify(2, "null", "DEFAULT_GROUP", "orders", `{"ip":"10.0.0.1","port":1}`))
 		got := map[wire.Service]bool{}
-		for _, l := range r.lists {
+		for _, l := range r.told().lists {
 			got[l.Service] = l.Asked
 		}
-		if len(r.lists) != 2 || !got[a] || !got[b] {
-			t.Errorf("lists %+v", r.lists)
+		if len(r.told().lists) != 2 || !got[a] || !got[b] {
+			t.Errorf("lists %+v", r.told().lists)
 		}
 		say(t, peer, notify(3, `"other"`, "DEFAULT_GROUP", "orders", ""))
-		if len(r.lists) != 3 || r.lists[2].Service != b || r.lists[2].Asked {
-			t.Errorf("lists %+v", r.lists)
+		if len(r.told().lists) != 3 || r.told().lists[2].Service != b || r.told().lists[2].Asked {
+			t.Errorf("lists %+v", r.told().lists)
 		}
 		if err := r.Unsubscribe(limited(t), a); err != nil {
 			t.Fatal(err)
 		}
 		say(t, peer, notify(4, "null", "DEFAULT_GROUP", "orders", ""))
-		if len(r.lists) != 4 || r.lists[3].Service != b || r.lists[3].Asked {
-			t.Errorf("lists %+v", r.lists)
+		if len(r.told().lists) != 4 || r.told().lists[3].Service != b || r.told().lists[3].Asked {
+			t.Errorf("lists %+v", r.told().lists)
 		}
 	})
 }
@@ -132,14 +132,14 @@ func TestHugeMessages(t *testing.T) {
 		}
 	}
 	r.pushed(t, `"lastRefTime":3`)
-	if fmt.Sprint(r.dropped) != "[grpc_too_large]" {
-		t.Errorf("dropped %v", r.dropped)
+	if fmt.Sprint(r.told().dropped) != "[grpc_too_large]" {
+		t.Errorf("dropped %v", r.told().dropped)
 	}
 	if _, err := r.Query(limited(t), orders); wire.KindOf(err) != wire.BadAnswer {
 		t.Errorf("got %v", err)
 	}
-	if len(r.causes) > 0 {
-		t.Fatalf("the connection ended: %v", r.causes)
+	if len(r.told().causes) > 0 {
+		t.Fatalf("the connection ended: %v", r.told().causes)
 	}
 	if err := peer.Say(grpcv2.NotifySubscriber, strings.Repeat(" ", mostMessage+1)); err != nil {
 		t.Fatal(err)
@@ -165,8 +165,8 @@ func TestBadAnswers(t *testing.T) {
 					t.Errorf("got %v", err)
 				}
 				time.Sleep(time.Minute)
-				if len(r.causes) > 0 {
-					t.Errorf("causes %v", r.causes)
+				if len(r.told().causes) > 0 {
+					t.Errorf("causes %v", r.told().causes)
 				}
 			})
 		})

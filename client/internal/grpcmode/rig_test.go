@@ -24,16 +24,28 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // patience is how long a test waits for what must happen.
 const patience = 20 * time.Second
 
-// engine records what a transport tells.
-type engine struct {
-	mu       sync.Mutex
+// record is what a transport told.
+type record struct {
 	sessions []wire.Session
 	causes   []error
 	lists    []wire.List
 	changes  []wire.ServicesChange
 	dropped  []string
 	up       bool
-	news     chan struct{}
+}
+
+// engine records what a transport tells.
+type engine struct {
+	mu sync.Mutex
+	record
+	news chan struct{}
+}
+
+// told returns what was told until now.
+func (e *engine) told() record {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.record
 }
 
 func newEngine() *engine { return &engine{news: make(chan struct{})} }

@@ -67,7 +67,7 @@ func TestServer(t *testing.T) {
 	if err := r.DeregisterPersistent(ctx, service("stays"), stays); err != nil {
 		t.Error(err)
 	}
-	if len(r.causes) > 0 {
-		t.Errorf("the session broke: %v", r.causes)
+	if len(r.told().causes) > 0 {
+		t.Errorf("the session broke: %v", r.told().causes)
 	}
 }

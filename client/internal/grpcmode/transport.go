@@ -87,11 +87,13 @@ func (t *Transport) Run(ctx context.Context, events wire.Events) error {
 		switch {
 		case fresh == nil:
 			return context.Cause(ctx)
-		case !t.use(fresh):
+		case !t.use(fresh, s):
 			fresh.close()
+			next = nil
+			t.failures++
+			pause(ctx, t.cfg.Backoff.Delay(t.failures), nil)
 			continue
 		}
-		t.leave(s)
 		s = fresh
 		if next = t.stay(ctx, s); ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -114,18 +116,6 @@ func (t *Transport) end(last *session) {
 	}
 }
 
-// leave lets a session linger, unless it has ended already.
-func (t *Transport) leave(s *session) {
-	t.release()
-	switch {
-	case s == nil:
-	case s.main.over() != nil:
-		s.close()
-	default:
-		t.leaving.Store(s)
-	}
-}
-
 // release closes the session that lingers.
 func (t *Transport) release() {
 	if s := t.leaving.Swap(nil); s != nil {
@@ -133,15 +123,22 @@ func (t *Transport) release() {
 	}
 }
 
-// use makes a session the one that is used. It returns false if it has ended already.
-func (t *Transport) use(s *session) bool {
+// use makes a session the one that is used; the one before, if there is one, lingers. It
+// returns false if the session has ended already.
+func (t *Transport) use(s, before *session) bool {
+	t.release()
 	t.announcing.Lock()
-	defer t.announcing.Unlock()
 	if s.main.over() != nil {
+		t.announcing.Unlock()
 		return false
 	}
+	t.leaving.Store(before)
 	t.current.Store(s)
 	t.events.Connected(s.info)
+	t.announcing.Unlock()
+	if before != nil && before.main.over() != nil {
+		t.release()
+	}
 	return true
 }
 
