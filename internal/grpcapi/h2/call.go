@@ -48,7 +48,7 @@ func refuse(httpStatus int, code uint32, message string) *refusal {
 }
 
 // judge says why a request is not served; nil: it is.
-func (h *head) judge(m method, known bool, deadline time.Time, validTime bool) *refusal {
+func (h *head) judge(known bool, deadline time.Time, validTime bool) *refusal {
 	switch {
 	case h.tooLarge:
 		return refuse(431, resourceExhausted, "the header list is too large")
@@ -85,7 +85,7 @@ func (c *conn) open(h *head) {
 	}
 	m, known := methodOf(h.path)
 	deadline, validTime := h.deadline()
-	r := h.judge(m, known, deadline, validTime)
+	r := h.judge(known, deadline, validTime)
 	c.mu.Lock()
 	switch {
 	case c.saidBye:

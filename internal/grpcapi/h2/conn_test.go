@@ -173,9 +173,22 @@ func TestParseTimeout(t *testing.T) {
 		want time.Duration
 		ok   bool
 	}{
-		{"1H", time.Hour, true}, {"2M", 2 * time.Minute, true}, {"3S", 3 * time.Second, true}, {"4m", 4 * time.Millisecond, true},
-		{"5u", 5 * time.Microsecond, true}, {"6n", 6, true}, {"00000000n", 0, true}, {"99999999H", 1<<63 - 1, true},
-		{"", 0, false}, {"1", 0, false}, {"S", 0, false}, {"1s", 0, false}, {"1.5S", 0, false}, {"-1S", 0, false}, {"+1S", 0, false}, {"123456789S", 0, false},
+		{"1H", time.Hour, true},
+		{"2M", 2 * time.Minute, true},
+		{"3S", 3 * time.Second, true},
+		{"4m", 4 * time.Millisecond, true},
+		{"5u", 5 * time.Microsecond, true},
+		{"6n", 6, true},
+		{"00000000n", 0, true},
+		{"99999999H", 1<<63 - 1, true},
+		{"", 0, false},
+		{"1", 0, false},
+		{"S", 0, false},
+		{"1s", 0, false},
+		{"1.5S", 0, false},
+		{"-1S", 0, false},
+		{"+1S", 0, false},
+		{"123456789S", 0, false},
 	} {
 		if got, ok := parseTimeout(tt.text); got != tt.want || ok != tt.ok {
 			t.Errorf("%q: got %v, %v", tt.text, got, ok)

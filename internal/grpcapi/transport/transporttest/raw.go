@@ -39,7 +39,6 @@ type Raw struct {
 	fields   []hpack.HeaderField
 	pings    int
 	acks     int // of settings
-	opened   []uint32
 	Settings map[http2.SettingID]uint32
 	// GoAway are the codes of what the server said before it left; Ended is why
 	// nothing comes any more.
@@ -139,8 +138,12 @@ func (r *Raw) HalfClose() {
 // a value takes it away.
 func Request(path string, fields ...string) []hpack.HeaderField {
 	list := []hpack.HeaderField{
-		{Name: ":method", Value: "POST"}, {Name: ":scheme", Value: "http"}, {Name: ":path", Value: path},
-		{Name: ":authority", Value: "test"}, {Name: "content-type", Value: "application/grpc"}, {Name: "te", Value: "trailers"},
+		{Name: ":method", Value: "POST"},
+		{Name: ":scheme", Value: "http"},
+		{Name: ":path", Value: path},
+		{Name: ":authority", Value: "test"},
+		{Name: "content-type", Value: "application/grpc"},
+		{Name: "te", Value: "trailers"},
 	}
 	for n := 0; n < len(fields); n += 2 {
 		f := hpack.HeaderField{Name: fields[n], Value: fields[n+1]}
