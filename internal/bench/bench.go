@@ -93,21 +93,22 @@ func (r *Runner) once(ctx context.Context, g *gathered, round int, at Progress) 
 	if err != nil {
 		return err
 	}
+	tell("prepare", 0)
+	// A restart, by a workload or by others, gives it another process.
+	if g.pid, err = g.target.Process(); err != nil {
+		return g.fail(ctx, "prepare", err)
+	}
 	rec := load.NewRecorder()
 	units := rec.Series("units")
 	late := load.NewRecorder().Series("late")
 	env := &workload.Env{
 		Target: g.target, Config: *g.config, Rec: rec, Seed: r.Seed + uint64(round), Patience: cmp.Or(r.Patience, patience),
 		Prefix:   fmt.Sprintf("bench-%s-%d-", time.Now().UTC().Format("150405"), at.Step),
-		Resident: func() int64 { u, _ := process.Read(g.target.PID); return u.Resident },
+		Resident: func() int64 { u, _ := process.Read(g.pid); return u.Resident },
 	}
 	w := kind.New(env)
 	defer w.Close(ctx)
 
-	tell("prepare", 0)
-	if err := g.target.FindProcess(); err != nil {
-		return g.fail(ctx, "prepare", err)
-	}
 	before := g.usage()
 	if err := w.Prepare(ctx); err != nil {
 		return g.fail(ctx, "prepare", err)
@@ -117,7 +118,7 @@ func (r *Runner) once(ctx context.Context, g *gathered, round int, at Progress) 
 		Workers: kind.WorkersOf(g.config), Rate: g.config.Rate, Count: g.config.Count,
 		Warmup: g.config.Warmup, Duration: g.config.Duration, Interval: cmp.Or(r.Interval, intervalOf(g.config.Duration)),
 	}
-	meter := newMeter(g.target.PID)
+	meter := newMeter(g.pid)
 	l.OnBegin = meter.begin
 	l.OnInterval = func(i *load.Interval) {
 		meter.sample(i)

@@ -71,6 +71,7 @@ func (m *meter) end() used {
 type gathered struct {
 	target *target.Target
 	config *workload.Config
+	pid    int // of the server in the last round, 0 if it is not known
 	result report.Result
 	names  []string // of the times, in their order
 	times  map[string]*hdrhistogram.Histogram
@@ -100,7 +101,7 @@ func (g *gathered) fail(ctx context.Context, stage string, err error) error {
 
 // usage returns what the server uses now; nothing if that is not known.
 func (g *gathered) usage() process.Usage {
-	u, _ := process.Read(g.target.PID)
+	u, _ := process.Read(g.pid)
 	return u
 }
 
@@ -191,9 +192,9 @@ func (g *gathered) finish() report.Result {
 	for _, name := range g.names {
 		r.Times = append(r.Times, timesOf(name, g.times[name], g.points[name]))
 	}
-	if g.target.PID != 0 && g.rounds > 0 && g.used.resident > 0 {
+	if g.pid != 0 && g.rounds > 0 && g.used.resident > 0 {
 		r.Process = &report.Process{
-			PID: g.target.PID, CPUSeconds: g.used.server.Seconds(), CPUPerUnit: micros(g.used.server) / units,
+			PID: g.pid, CPUSeconds: g.used.server.Seconds(), CPUPerUnit: micros(g.used.server) / units,
 			Before: g.before, After: g.used.resident,
 		}
 	}

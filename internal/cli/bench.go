@@ -196,7 +196,8 @@ func (b *benchCommand) target(name, http, grpc string, pid int) (*target.Target,
 		return nil, fmt.Errorf("%s is not of this machine: say --allow-remote if you may load it", http)
 	}
 	t.PID = pid
-	return t, t.FindProcess()
+	_, err = t.Process()
+	return t, err
 }
 
 // plan is the profile or scenario as the flags change it.

@@ -34,7 +34,7 @@ type Target struct {
 	Name string
 	// HTTP and GRPC are its addresses, host:port.
 	HTTP, GRPC string
-	// PID is its process on this machine, 0 if it is not known.
+	// PID is its process on this machine, 0 if it is to be found; see Process.
 	PID int
 	// Yardstick is a server that does nothing: its answers are not looked at beyond
 	// their status, and nothing is verified. It shows what a stack costs by itself.
@@ -43,7 +43,6 @@ type Target struct {
 	Timeout time.Duration
 
 	dialer *rpc.Dialer
-	found  bool // PID was found and not given
 }
 
 // grpcOffset is how far above the HTTP port SDKs look for gRPC. Source: Nacos,
@@ -119,22 +118,22 @@ func (t *Target) Dial(ctx context.Context, p Protocol) (Session, error) {
 	return t.dialHTTP(ctx)
 }
 
-// FindProcess looks which process listens at the HTTP address, if PID was not given
-// and the address is of this machine. One that is not found is no error, one that was
-// given and is not there is. It must not be called while the server is measured.
-func (t *Target) FindProcess() error {
-	if t.PID != 0 && !t.found {
+// Process returns the server's process: PID, which must be there, or the one that
+// listens at the HTTP address now. It is 0 if that is not of this machine or not ours
+// to look at.
+func (t *Target) Process() (int, error) {
+	if t.PID != 0 {
 		_, err := process.Read(t.PID)
-		return err
+		return t.PID, err
 	}
 	_, port, err := net.SplitHostPort(t.HTTP)
 	if err != nil || !loopback(t.HTTP) {
-		return err
+		return 0, err
 	}
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {
-		return fmt.Errorf("server %q: the port is no number: %w", t.HTTP, err)
+		return 0, fmt.Errorf("server %q: the port is no number: %w", t.HTTP, err)
 	}
-	t.PID, t.found = process.Listener(uint16(n))
-	return nil
+	pid, _ := process.Listener(uint16(n))
+	return pid, nil
 }
