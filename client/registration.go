@@ -115,7 +115,8 @@ type Registration struct {
 // the caller.
 //
 // Registering an address and port of the same service and cluster again replaces
-// what was registered before, and ends its Registration.
+// what was registered before, and ends its Registration: who still waits for that one
+// gets [ErrClosed].
 func (c *Client) Register(ctx context.Context, s Service, in Instance, options ...RegisterOption) (*Registration, error) {
 	var cfg registerConfig
 	for _, option := range options {
@@ -143,7 +144,7 @@ func (c *Client) Register(ctx context.Context, s Service, in Instance, options .
 	if cfg.async {
 		return r, nil
 	}
-	if err := r.wait(ctx, func() bool { return r.current(1) }); err != nil {
+	if err := r.wait(ctx, r.reached(1)); err != nil {
 		c.remove(r)
 		return nil, opError("register", s, err)
 	}
@@ -221,20 +222,34 @@ func (r *Registration) current(version uint64) bool {
 	return r.goodVersion >= version && (r.stays || l != nil && r.session == l.session.ID)
 }
 
-// wait waits until done, which is called with mu held, returns true.
-func (r *Registration) wait(ctx context.Context, done func() bool) error {
+// reached returns what wait needs to wait until the server that is used has a version:
+// it fails when that will not be.
+func (r *Registration) reached(version uint64) func() (bool, error) {
+	return func() (bool, error) {
+		switch {
+		case r.current(version):
+			return true, nil
+		case r.refusal != nil:
+			return false, r.refusal
+		case r.removed:
+			return false, ErrClosed
+		}
+		return false, nil
+	}
+}
+
+// wait waits until done, which is called with mu held, returns true or an error.
+func (r *Registration) wait(ctx context.Context, done func() (bool, error)) error {
 	c := r.client
 	for {
 		changed := r.changed.next()
 		c.mu.Lock()
-		ok, refusal, last := done(), r.refusal, r.state.Load().Err
-		closed := c.closed
+		ok, err := done()
+		last, closed := r.state.Load().Err, c.closed
 		c.mu.Unlock()
 		switch {
-		case ok:
-			return nil
-		case refusal != nil:
-			return refusal
+		case ok || err != nil:
+			return err
 		case closed:
 			return ErrClosed
 		}
@@ -409,7 +424,7 @@ func (r *Registration) State() RegState { return *r.state.Load() }
 func (r *Registration) Update(ctx context.Context, f func(*Instance)) error {
 	version, err := r.edit(f)
 	if err == nil {
-		err = r.wait(ctx, func() bool { return r.current(version) })
+		err = r.wait(ctx, r.reached(version))
 	}
 	if err != nil {
 		return opError("update", r.Service(), err)
@@ -475,7 +490,7 @@ func (r *Registration) Drain(ctx context.Context, wait time.Duration) error {
 // again does nothing.
 func (r *Registration) Deregister(ctx context.Context) error {
 	r.client.remove(r)
-	if err := r.wait(ctx, func() bool { r.refusal = nil; return r.gone }); err != nil {
+	if err := r.wait(ctx, func() (bool, error) { return r.gone, nil }); err != nil {
 		return opError("deregister", r.Service(), err)
 	}
 	return nil

@@ -325,6 +325,45 @@ func TestRegisteredTwice(t *testing.T) {
 	})
 }
 
+// TestWaitingForWhatEnds: nobody waits for a registration that will not be.
+func TestWaitingForWhatEnds(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *Client, w *fakeWire) {
+		waits := func(f func() error) <-chan error {
+			ended := make(chan error, 1)
+			go func() { ended <- f() }()
+			synctest.Wait()
+			return ended
+		}
+		first := waits(func() error {
+			_, err := c.Register(t.Context(), orders, NewInstance("10.0.0.1", 1))
+			return err
+		})
+		r, err := c.Register(t.Context(), orders, NewInstance("10.0.0.1", 1), WithAsync())
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		select {
+		case err := <-first:
+			if !errors.Is(err, ErrClosed) {
+				t.Errorf("replaced: %v", err)
+			}
+		default:
+			t.Fatal("a registration that was replaced is waited for")
+		}
+		update := waits(func() error { return r.Update(t.Context(), func(i *Instance) { i.Weight = 2 }) })
+		gone := waits(func() error { return r.Deregister(t.Context()) })
+		w.up()
+		synctest.Wait()
+		if err := errors.Join(<-gone); err != nil {
+			t.Error(err)
+		}
+		if err := <-update; !errors.Is(err, ErrClosed) {
+			t.Errorf("update of what was deregistered: %v", err)
+		}
+	})
+}
+
 func TestPersistent(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *Client, w *fakeWire) {
 		w.up()
