@@ -50,7 +50,7 @@ type beat struct {
 	instance wire.Instance
 	light    bool // the server needs no full beats
 	failures int
-	stopped  bool
+	stopped  bool // it beats no more, or not yet: the server may have it or not
 }
 
 func (t *Transport) newBeat(s wire.Service, i wire.Instance) *beat {
@@ -187,24 +187,16 @@ func together(jobs []publication) error {
 // send beats for it. b is its beat from before, or nil.
 func (t *Transport) publish(ctx context.Context, s wire.Service, b *beat, i wire.Instance) error {
 	if b == nil {
-		b = t.newBeat(s, i)
-		if err := b.register(ctx); err != nil {
-			return err
-		}
-		t.mu.Lock()
-		if t.published[s] == nil {
-			t.published[s] = make(map[wire.Key]*beat)
-		}
-		t.published[s][i.Key()] = b
-		t.mu.Unlock()
-		b.job.Within(beatInterval(&i))
-		return nil
+		return t.begin(ctx, s, i)
 	}
 	if err := b.hold(ctx); err != nil {
 		return err
 	}
 	defer b.release()
-	if equal(&b.instance, &i) {
+	switch {
+	case b.stopped: // whether the server still has it is not known
+		return t.begin(ctx, s, i)
+	case equal(&b.instance, &i):
 		return nil
 	}
 	before := b.instance
@@ -215,6 +207,27 @@ func (t *Transport) publish(ctx context.Context, s wire.Service, b *beat, i wire
 	}
 	b.job.Within(beatInterval(&i))
 	return nil
+}
+
+// begin registers an instance and begins to send beats for it. One of which the server
+// may have taken the registration without answering is kept too, to be withdrawn.
+func (t *Transport) begin(ctx context.Context, s wire.Service, i wire.Instance) error {
+	b := t.newBeat(s, i)
+	err := b.register(ctx)
+	b.stopped = err != nil
+	if err != nil && wire.Final(err) {
+		return err
+	}
+	t.mu.Lock()
+	if t.published[s] == nil {
+		t.published[s] = make(map[wire.Key]*beat)
+	}
+	t.published[s][i.Key()] = b
+	t.mu.Unlock()
+	if err == nil {
+		b.job.Within(beatInterval(&i))
+	}
+	return err
 }
 
 func equal(a, b *wire.Instance) bool {

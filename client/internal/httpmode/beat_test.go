@@ -108,6 +108,45 @@ func TestNoBeatBringsBackWhatLeft(t *testing.T) {
 	})
 }
 
+// TestPublishedAgain: an instance comes back whose removal failed, and beats.
+func TestPublishedAgain(t *testing.T) {
+	inWorld(t, []string{first}, nil, func(t *testing.T, w *world) {
+		f := w.fakes[first]
+		publish(t, w, instance(1))
+		broken := func(method string) {
+			f.set(func(f *fake) {
+				f.handle = func(rw http.ResponseWriter, r *http.Request) bool {
+					if r.Method != method {
+						return false
+					}
+					rw.WriteHeader(http.StatusInternalServerError)
+					return true
+				}
+			})
+		}
+		broken(http.MethodDelete)
+		if err := w.Publish(t.Context(), orders, nil); err == nil {
+			t.Fatal("the removal did not fail")
+		}
+		f.set(func(f *fake) { f.handle = nil; clear(f.instances) })
+		publish(t, w, instance(1))
+		time.Sleep(11 * time.Second)
+		if beats := len(f.of(beatLine)); !f.has("10.1.0.1:1") || beats != 2 {
+			t.Errorf("there: %t, after %d beats, want 2", f.has("10.1.0.1:1"), beats)
+		}
+		// what a server may have taken is withdrawn
+		removals := len(f.of("DELETE /v1/ns/instance"))
+		broken(http.MethodPost)
+		if err := w.Publish(t.Context(), orders, []wire.Instance{instance(1), instance(2)}); err == nil {
+			t.Fatal("the registration did not fail")
+		}
+		publish(t, w, instance(1))
+		if n := len(f.of("DELETE /v1/ns/instance")) - removals; n != 1 {
+			t.Errorf("%d removals, want 1", n)
+		}
+	})
+}
+
 func TestPublishChangesWhatDiffers(t *testing.T) {
 	inWorld(t, []string{first}, nil, func(t *testing.T, w *world) {
 		f := w.fakes[first]
