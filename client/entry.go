@@ -62,7 +62,7 @@ func (e *entry) run(ctx context.Context) time.Duration {
 	l, unwatched := c.link.Load(), len(e.list()) == 0
 	subscribed := l != nil && e.subscribed == l.session.ID
 	wait := time.Until(e.due)
-	if unwatched {
+	if unwatched && !subscribed {
 		delete(c.entries, e.service)
 		e.job.Stop()
 		c.counts.services.Add(-1)
@@ -75,8 +75,7 @@ func (e *entry) run(ctx context.Context) time.Duration {
 	defer cancel()
 	switch {
 	case unwatched && subscribed:
-		c.unsubscribe(ctx, l, e.service)
-		return schedule.Idle
+		return e.unsubscribe(ctx, l)
 	case unwatched:
 		return schedule.Idle
 	case l == nil:
@@ -95,12 +94,20 @@ func (e *entry) run(ctx context.Context) time.Duration {
 	}
 }
 
-// unsubscribe takes a subscription back. A failure is of no matter: pushes that come
-// all the same are dropped, and the session ends some time.
-func (c *Client) unsubscribe(ctx context.Context, l *link, s wire.Service) {
+// unsubscribe takes the subscription back, after which the entry is forgotten, or
+// subscribes anew if a watch came meanwhile. It keeps its place until then: a request of
+// another entry to subscribe could overtake this one. A failure is of no matter: pushes
+// that come all the same are dropped, and the session ends some time.
+func (e *entry) unsubscribe(ctx context.Context, l *link) time.Duration {
+	c := e.client
 	started := time.Now()
-	err := l.transport.Unsubscribe(ctx, s)
+	err := l.transport.Unsubscribe(ctx, e.service)
 	c.cfg.metrics.CallDone("unsubscribe", time.Since(started), err)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e.subscribed = ""
+	c.counts.subscribed.Add(-1)
+	return 0
 }
 
 // ask subscribes or asks again, and returns when to do so next.

@@ -136,8 +136,9 @@ func (f *fakeWire) Subscribe(ctx context.Context, s wire.Service) (wire.List, er
 }
 
 func (f *fakeWire) Unsubscribe(ctx context.Context, s wire.Service) error {
+	err := f.op(ctx, "unsubscribe", s, nil)
 	f.set(func(f *fakeWire) { delete(f.subs, s) })
-	return f.op(ctx, "unsubscribe", s, nil)
+	return err
 }
 
 func (f *fakeWire) Query(ctx context.Context, s wire.Service) (wire.List, error) {

@@ -195,6 +195,9 @@ func (w *ServiceWatch) first(ctx context.Context) error {
 			return ErrClosed
 		case <-ctx.Done():
 			_ = w.Close()
+			if failure == nil && c.link.Load() == nil {
+				failure = *c.lastError.Load()
+			}
 			return because(ctx, failure)
 		}
 	}
@@ -212,32 +215,44 @@ func (p *pattern) run(ctx context.Context) time.Duration {
 	c.mu.Lock()
 	l := c.link.Load()
 	unwatched := len(p.all()) == 0
-	if unwatched {
+	asked := l != nil && p.session == l.session.ID
+	var fuzzy wire.FuzzyTransport // nil if the server cannot push
+	if l != nil && l.session.Fuzzy {
+		fuzzy, _ = l.transport.(wire.FuzzyTransport)
+	}
+	pushed := asked && fuzzy != nil
+	if unwatched && !pushed {
 		delete(c.patterns, p.pattern)
 		p.job.Stop()
 	}
-	asked := l != nil && p.session == l.session.ID
 	c.mu.Unlock()
 	if l == nil {
 		return schedule.Idle
 	}
 	ctx, cancel := context.WithTimeout(ctx, operation)
 	defer cancel()
-	fuzzy, ok := l.transport.(wire.FuzzyTransport)
-	ok = ok && l.session.Fuzzy
 	var err error
 	switch {
-	case unwatched && ok && asked:
-		_ = fuzzy.UnwatchServices(ctx, p.pattern) // the session forgets it some time
+	case unwatched && pushed:
+		return p.unwatch(ctx, fuzzy)
+	case unwatched, pushed:
 		return schedule.Idle
-	case unwatched, ok && asked:
-		return schedule.Idle
-	case ok:
+	case fuzzy != nil:
 		err = fuzzy.WatchServices(ctx, p.pattern, p.have())
 	default:
 		err = p.poll(ctx)
 	}
-	return p.end(l, ok, err)
+	return p.end(l, fuzzy != nil, err)
+}
+
+// unwatch ends the pushes, after which the pattern is forgotten, or watched anew if
+// somebody came meanwhile; see entry.unsubscribe.
+func (p *pattern) unwatch(ctx context.Context, fuzzy wire.FuzzyTransport) time.Duration {
+	_ = fuzzy.UnwatchServices(ctx, p.pattern) // the session forgets it some time
+	p.client.mu.Lock()
+	defer p.client.mu.Unlock()
+	p.session = ""
+	return 0
 }
 
 // end takes the result of an attempt.
@@ -253,12 +268,21 @@ func (p *pattern) end(l *link, pushed bool, err error) time.Duration {
 		if pushed {
 			return schedule.Idle
 		}
-		return max(c.cfg.resync, time.Second)
+		return pollPeriod(c.cfg.resync)
 	case wire.Final(err):
 		return refusedPause
 	}
 	p.failures++
 	return c.cfg.backoff.Delay(p.failures)
+}
+
+// pollPeriod is how often to ask a server that cannot push: as often as for watched
+// services, or as often as by default if these are left to pushes.
+func pollPeriod(resync time.Duration) time.Duration {
+	if resync <= 0 {
+		return defaultResync
+	}
+	return max(resync, time.Second)
 }
 
 func (p *pattern) have() []wire.Service {

@@ -565,6 +565,40 @@ func TestDiskTroubles(t *testing.T) {
 	}
 }
 
+// TestWatchedAgain: who watches while the last watch is being taken back is subscribed
+// afterwards, however long that takes.
+func TestWatchedAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *Client, w *fakeWire) {
+		w.say(wireOrders, 1, "a:1")
+		w.set(func(w *fakeWire) {
+			w.fail = func(op string, _ wire.Service, _ []wire.Instance) error {
+				if op == "unsubscribe" {
+					time.Sleep(time.Second)
+				}
+				return nil
+			}
+		})
+		w.up()
+		if err := mustWatch(t, c).Close(); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait() // it is on its way
+		again := mustWatch(t, c)
+		time.Sleep(2 * time.Second)
+		if n := w.ops("subscribe"); !w.subs[wireOrders] || n != 2 {
+			t.Errorf("subscribed: %t, after %d requests, want 2", w.subs[wireOrders], n)
+		}
+		if s := c.Status(); s.Watches != 1 || s.Services != 1 || s.Subscribed != 1 {
+			t.Errorf("%+v", s)
+		}
+		_ = again.Close()
+		time.Sleep(2 * time.Second)
+		if s := c.Status(); w.subs[wireOrders] || s.Watches != 0 || s.Services != 0 || s.Subscribed != 0 {
+			t.Errorf("subscribed: %t, %+v", w.subs[wireOrders], s)
+		}
+	})
+}
+
 func TestFailoverSwitch(t *testing.T) {
 	dir := t.TempDir()
 	namespace := filepath.Join(dir, "naming", "public")
