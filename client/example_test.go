@@ -2,8 +2,8 @@ package rollcall_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"time"
 
@@ -12,136 +12,160 @@ import (
 	"github.com/rollcall-registry/rollcall/client/clienttest"
 )
 
-// connect returns a client of a registry in memory. A program has rollcall.New(
-// rollcall.WithServers(…)) in its place.
-func connect(r *clienttest.Registry) *rollcall.Client {
-	c, err := rollcall.New(r.Option())
+// connect returns a client of a registry in memory, where a program would write
+// rollcall.New(rollcall.WithServers("10.0.0.1:8848")).
+func connect(registry *clienttest.Registry) *rollcall.Client {
+	c, err := rollcall.New(registry.Option())
 	if err != nil {
 		panic(err)
 	}
 	return c
 }
 
-// A service registers itself, and a caller finds it and picks.
+// A provider registers, a consumer finds it and picks it.
 func Example() {
-	ctx := context.Background()
 	registry := clienttest.New()
-	orders := rollcall.Service{Name: "orders"}
+	ctx := context.Background()
 
 	provider := connect(registry)
 	defer provider.Close()
-	registration, err := provider.Register(ctx, orders, rollcall.NewInstance("10.0.0.7", 8080, rollcall.Tagged("zone", "a")))
-	if err != nil {
+	orders := rollcall.Service{Name: "orders"}
+	if _, err := provider.Register(ctx, orders, rollcall.NewInstance("10.0.0.7", 8080)); err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(registration.State().Phase)
 
-	caller := connect(registry)
-	defer caller.Close()
-	watch, err := caller.Watch(ctx, orders)
+	consumer := connect(registry)
+	defer consumer.Close()
+	w, err := consumer.Watch(ctx, orders)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	defer watch.Close()
-	pick := watch.Picker(balance.WeightedRandom())
+	pick := w.Picker(balance.WeightedRandom())
 	in, err := pick.Pick()
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(in.Addr(), in.Metadata["zone"])
-	pick.Done(in, nil) // when the request has ended
-	// Output:
-	// registered
-	// 10.0.0.7:8080 a
+	fmt.Println(in.Addr(), err)
+	pick.Done(in, nil)
+	// Output: 10.0.0.7:8080 <nil>
 }
 
-// Everything that is not said has a default. New returns all faults of the options at
-// once; that no server answers is told by what is asked of it.
 func ExampleNew() {
 	c, err := rollcall.New(
 		rollcall.WithServers("10.0.0.1:8848", "10.0.0.2:8848"),
-		rollcall.WithNamespace("prod"),
-		rollcall.WithDiskCache(os.TempDir(), time.Hour),
-		rollcall.WithUserPassword("orders", "secret"),
+		rollcall.WithNamespace("test"),
+		rollcall.WithCredentials(func(context.Context) (rollcall.Credentials, error) {
+			password, err := os.ReadFile("/run/secrets/registry")
+			return rollcall.Credentials{Username: "orders", Password: string(password)}, err
+		}),
+		rollcall.WithLogger(slog.Default()),
+		rollcall.WithDiskCache("/var/cache/orders", time.Hour),
 	)
 	if err != nil {
-		fmt.Println(err)
+		fmt.Println(err) // an option is wrong
 		return
 	}
 	defer c.Close()
-
-	_, err = rollcall.New(rollcall.WithServers("not a host"), rollcall.WithTimeout(-time.Second))
-	fmt.Println(errors.Is(err, rollcall.ErrInvalidArgument))
-	// Output: true
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := c.Ready(ctx); err != nil {
+		slog.Warn("starting without the registry", "err", err)
+	}
 }
 
-// An instance that goes is drained first: it gets no new requests while clients hear of
-// that, and is deregistered then.
+// A registration can be changed, and can leave without anybody noticing.
 func ExampleRegistration_Drain() {
-	ctx := context.Background()
 	registry := clienttest.New()
 	c := connect(registry)
 	defer c.Close()
-	orders := rollcall.Service{Name: "orders"}
-	r, err := c.Register(ctx, orders, rollcall.NewInstance("10.0.0.7", 8080))
+	ctx := context.Background()
+	r, err := c.Register(ctx, rollcall.Service{Name: "orders"}, rollcall.NewInstance("10.0.0.7", 8080, rollcall.Weighted(2)))
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	if err := r.Drain(ctx, 10*time.Millisecond); err != nil {
+	fmt.Println(r.State().Phase)
+	if err := r.Update(ctx, func(i *rollcall.Instance) { i.Weight = 5 }); err != nil {
 		fmt.Println(err)
-		return
 	}
-	fmt.Println(r.State().Phase, len(registry.Instances(orders)))
-	// Output: removed 0
+	fmt.Println(r.Instance().Weight)
+	if err := r.Drain(ctx, 10*time.Millisecond); err != nil { // seconds, in a real program
+		fmt.Println(err)
+	}
+	fmt.Println(r.State().Phase)
+	// Output:
+	// registered
+	// 5
+	// removed
 }
 
-// All yields the state of the service and then what changes.
+// All ends with the context, and tells each change from what was seen before.
 func ExampleWatch_All() {
-	ctx := context.Background()
 	registry := clienttest.New()
+	stock := rollcall.Service{Name: "stock"}
+	registry.Set(stock, rollcall.NewInstance("10.0.0.1", 80))
 	c := connect(registry)
 	defer c.Close()
-	orders := rollcall.Service{Name: "orders"}
-	registry.Set(orders, rollcall.NewInstance("10.0.0.7", 8080))
-	w, err := c.Watch(ctx, orders)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	w, err := c.Watch(ctx, stock)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	for update, err := range w.All(ctx) {
+	for u, err := range w.All(ctx) {
 		if err != nil {
-			fmt.Println(errors.Is(err, rollcall.ErrClosed))
-			return
+			fmt.Println("the end:", err)
+			break
 		}
-		for _, in := range update.Added {
-			fmt.Println("added", in.Addr())
+		fmt.Println(u.Snapshot.Len(), "instances,", len(u.Added), "new,", len(u.Removed), "gone")
+		switch u.Snapshot.Len() {
+		case 1:
+			registry.Set(stock, rollcall.NewInstance("10.0.0.2", 80), rollcall.NewInstance("10.0.0.3", 80))
+		case 2:
+			cancel()
 		}
-		_ = w.Close() // ends the loop
 	}
 	// Output:
-	// added 10.0.0.7:8080
-	// true
+	// 1 instances, 1 new, 0 gone
+	// 2 instances, 2 new, 1 gone
+	// the end: watch public/DEFAULT_GROUP/stock: context canceled
 }
 
-// Services lists names, however many there are.
-func ExampleClient_Services() {
+func ExampleClient_Lookup() {
 	registry := clienttest.New()
-	registry.Set(rollcall.Service{Name: "orders"}, rollcall.NewInstance("10.0.0.7", 8080))
-	registry.Set(rollcall.Service{Name: "stock"}, rollcall.NewInstance("10.0.0.8", 8080))
+	stock := rollcall.Service{Name: "stock"}
+	down := rollcall.NewInstance("10.0.0.2", 80)
+	down.Healthy = false
+	registry.Set(stock, rollcall.NewInstance("10.0.0.1", 80), down)
 	c := connect(registry)
 	defer c.Close()
-	for s, err := range c.Services(context.Background(), rollcall.ServiceQuery{}) {
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		fmt.Println(s)
+	s, err := c.Lookup(context.Background(), stock, rollcall.WithHealth(rollcall.OnlyHealthy))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for in := range s.All() {
+		fmt.Println(in.Addr())
+	}
+	// Output: 10.0.0.1:80
+}
+
+func ExampleClient_WatchServices() {
+	registry := clienttest.New()
+	for _, name := range []string{"pay-card", "pay-invoice", "ship"} {
+		registry.Set(rollcall.Service{Name: name}, rollcall.NewInstance("10.0.0.1", 80))
+	}
+	c := connect(registry)
+	defer c.Close()
+	w, err := c.WatchServices(context.Background(), rollcall.Pattern{Name: "pay-*"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, s := range w.Services() {
+		fmt.Println(s.Name)
 	}
 	// Output:
-	// public/DEFAULT_GROUP/orders
-	// public/DEFAULT_GROUP/stock
+	// pay-card
+	// pay-invoice
 }
