@@ -52,18 +52,25 @@ func spans(text string) []string {
 	return found
 }
 
-// TestMechanismsExist reads the last two columns of docs/mechanisms.md: a path of
-// the repository, and behind it what is declared there (Name, or Type.Member). A
-// word that begins with a slash is a path of the HTTP API.
+// TestMechanismsExist reads the last two columns of docs/mechanisms.md and
+// docs/complaints.md: a path of the repository, and behind it what is declared there
+// (Name, or Type.Member). A word that begins with a slash is a path of the HTTP API.
 func TestMechanismsExist(t *testing.T) {
+	for _, path := range []string{"docs/mechanisms.md", "docs/complaints.md"} {
+		declarationsExist(t, path)
+	}
+}
+
+func declarationsExist(t *testing.T, path string) {
+	t.Helper()
 	declared := make(map[string]map[string]bool)
 	rows := 0
-	for n, line := range document(t, "docs/mechanisms.md") {
+	for n, line := range document(t, path) {
 		row := cells(line)
 		if len(row) == 0 || row[0] == "Nacos" {
 			continue
 		}
-		at := "docs/mechanisms.md:" + strconv.Itoa(n+1)
+		at := path + ":" + strconv.Itoa(n+1)
 		if len(row) != 4 {
 			t.Errorf("%s: %d cells, want 4", at, len(row))
 			continue
@@ -74,7 +81,7 @@ func TestMechanismsExist(t *testing.T) {
 		}
 	}
 	if rows < 50 {
-		t.Errorf("%d rows found, which is too few to be all", rows)
+		t.Errorf("%s: %d rows found, which is too few to be all", path, rows)
 	}
 }
 
