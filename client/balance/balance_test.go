@@ -154,8 +154,8 @@ func TestConcurrentPicks(t *testing.T) {
 		}
 		wg.Wait()
 		if l, ok := p.(*leastPicker); ok {
-			for _, c := range l.counters {
-				if n := c.n.Load(); n != 0 {
+			for i := range l.busy {
+				if n := l.busy[i].requests.n.Load(); n != 0 {
 					t.Errorf("%s: %d requests in flight, want 0", name, n)
 				}
 			}

@@ -24,38 +24,45 @@ type leastOutstanding struct {
 
 func (b leastOutstanding) Build(s *rollcall.Snapshot, previous rollcall.Picker) rollcall.Picker {
 	c := candidatesOf(s, b.options)
-	p := &leastPicker{random: b.random, table: newAlias(c.weights), candidates: c}
+	p := &leastPicker{random: b.random, table: newAlias(c.weights), busy: make([]busy, len(c.instances)), err: c.err}
 	if before, ok := previous.(*leastPicker); ok {
 		p.inflight = before.inflight
 	}
 	p.inflight = p.inflight.follow(s)
-	p.counters = p.inflight.of(c.instances)
+	for i, in := range c.instances {
+		p.busy[i] = busy{p.inflight.present[in], 1 / c.weights[i], in}
+	}
 	return p
 }
 
 type leastPicker struct {
-	random     func() uint64
-	table      alias
-	candidates candidates
-	inflight   inflight
-	counters   []*counter // of the candidates
+	random   func() uint64
+	table    alias
+	busy     []busy // the candidates
+	inflight inflight
+	err      error
 }
 
-func (p *leastPicker) Pick() (*rollcall.Instance, error) {
-	if p.candidates.err != nil {
-		return nil, p.candidates.err
-	}
-	i, j := p.table.draw(p.random()), p.table.draw(p.random())
-	if p.load(j) < p.load(i) {
-		i = j
-	}
-	p.counters[i].n.Add(1)
-	return p.candidates.instances[i], nil
+// busy is how busy a candidate is.
+type busy struct {
+	requests *counter
+	each     float64 // what a request weighs
+	instance *rollcall.Instance
 }
 
 // load is what an instance would have to do with one request more.
-func (p *leastPicker) load(i uint32) float64 {
-	return float64(p.counters[i].n.Load()+1) / p.candidates.weights[i]
+func (b *busy) load() float64 { return float64(b.requests.n.Load()+1) * b.each }
+
+func (p *leastPicker) Pick() (*rollcall.Instance, error) {
+	if p.err != nil {
+		return nil, p.err
+	}
+	chosen, other := &p.busy[p.table.draw(p.random())], &p.busy[p.table.draw(p.random())]
+	if other.load() < chosen.load() {
+		chosen = other
+	}
+	chosen.requests.n.Add(1)
+	return chosen.instance, nil
 }
 
 func (p *leastPicker) PickKey(uint64) (*rollcall.Instance, error) { return p.Pick() }

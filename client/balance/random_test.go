@@ -27,7 +27,7 @@ func TestChancesAreTheWeights(t *testing.T) {
 			s := service(weights...)
 			random := weightedRandom{random: seeded().Uint64}
 			p := random.Build(s, nil)
-			chi2(t, p, s, 200_000)
+			chi2(t, p, s, 100_000)
 		})
 	}
 }
