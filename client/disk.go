@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,10 +29,14 @@ type diskCache struct {
 	writer *schedule.Job
 	looker *schedule.Job
 
+	// covering is held while switches are read and what belongs to them is put over
+	// services, so that the last that was read is what counts. It is above entry.mu.
+	covering sync.Mutex
+
 	mu       sync.Mutex
 	dirty    map[wire.Service][]byte // to be written
 	failing  bool                    // the last write failed, and that was logged
-	switches map[string]disk.Switch  // by namespace
+	switches map[string]disk.Switch  // by namespace, of those that were asked for
 }
 
 func newDiskCache(c *Client) *diskCache {
@@ -92,20 +97,22 @@ func (d *diskCache) load(s wire.Service) (raw []byte, at time.Time, ok bool) {
 	return raw, at, err == nil && (cfg.diskMaxAge <= 0 || time.Since(at) <= cfg.diskMaxAge)
 }
 
-// look reads the switches of all namespaces of which something is watched, and puts
+// look reads the switches of all namespaces of which something was asked for, and puts
 // what belongs to them over what is watched.
 func (d *diskCache) look(context.Context) time.Duration {
 	c := d.client
-	c.mu.Lock()
-	entries := make(map[wire.Service]*entry, len(c.entries))
-	maps.Copy(entries, c.entries)
-	c.mu.Unlock()
+	d.covering.Lock()
+	defer d.covering.Unlock()
+	d.mu.Lock()
+	namespaces := slices.Collect(maps.Keys(d.switches))
+	d.mu.Unlock()
 	changed := make(map[string]bool)
-	for s := range entries {
-		if _, seen := changed[s.Namespace]; !seen {
-			changed[s.Namespace] = d.lookAt(s.Namespace)
-		}
+	for _, namespace := range namespaces {
+		changed[namespace] = d.lookAt(namespace)
 	}
+	c.mu.Lock()
+	entries := maps.Clone(c.entries)
+	c.mu.Unlock()
 	for s, e := range entries {
 		if changed[s.Namespace] {
 			e.override(d.failover(s))
@@ -114,16 +121,43 @@ func (d *diskCache) look(context.Context) time.Duration {
 	return switchPeriod
 }
 
+// cover puts over a service that begins to be watched what belongs there.
+func (d *diskCache) cover(e *entry) {
+	if d.client.cfg.failoverDir == "" {
+		return
+	}
+	d.covering.Lock()
+	defer d.covering.Unlock()
+	e.override(d.failover(e.service))
+}
+
+// isOn reports whether the switch of a namespace is on. The first time it is read, then
+// it is looked at now and then.
+func (d *diskCache) isOn(namespace string) bool {
+	d.mu.Lock()
+	_, known := d.switches[namespace]
+	d.mu.Unlock()
+	if !known {
+		d.lookAt(namespace)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.switches[namespace].On
+}
+
 // lookAt reads the switch of a namespace and reports whether it was written since.
 func (d *diskCache) lookAt(namespace string) (changed bool) {
 	now, err := disk.Dir(d.client.cfg.failoverDir).Switch(namespace)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	before := d.switches[namespace]
-	if err != nil || now == before {
-		return false // a switch that cannot be read stays where it was
+	if err != nil {
+		now = before // a switch that cannot be read stays where it was
 	}
 	d.switches[namespace] = now
+	if now == before {
+		return false
+	}
 	if now.On != before.On {
 		d.client.logger.Warn("failover switch", "namespace", namespace, "on", now.On)
 	}
@@ -134,13 +168,7 @@ func (d *diskCache) lookAt(namespace string) (changed bool) {
 // and if there is nothing for the service or an empty list: then what is live is
 // better.
 func (d *diskCache) failover(s wire.Service) *Snapshot {
-	if d.client.cfg.failoverDir == "" {
-		return nil
-	}
-	d.mu.Lock()
-	on := d.switches[s.Namespace].On
-	d.mu.Unlock()
-	if !on {
+	if d.client.cfg.failoverDir == "" || !d.isOn(s.Namespace) {
 		return nil
 	}
 	raw, at, err := disk.Dir(d.client.cfg.failoverDir).Failover(s.Namespace, s.Group, s.Name)

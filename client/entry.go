@@ -27,6 +27,8 @@ type entry struct {
 	failure    error     // of the last try
 	due        time.Time // when to ask again
 
+	covered bool // the failover switch was looked at; used by run alone
+
 	mu      sync.Mutex // below Client.mu
 	watches []*Watch
 	live    *view      // what servers said
@@ -73,6 +75,10 @@ func (e *entry) run(ctx context.Context) time.Duration {
 	c.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, operation)
 	defer cancel()
+	if !e.covered {
+		e.covered = true
+		c.disk.cover(e)
+	}
 	switch {
 	case unwatched && subscribed:
 		return e.unsubscribe(ctx, l)
@@ -250,8 +256,9 @@ func (e *entry) settle() time.Duration {
 		return left
 	}
 	next := *e.live
-	next.held, next.instances = false, nil
+	next.held, next.instances, next.protected = false, nil, false
 	e.live = &next
+	e.client.disk.store(e.service, next.empty)
 	e.show()
 	return 0
 }

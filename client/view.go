@@ -22,6 +22,7 @@ type view struct {
 	protected bool
 	held      bool // the server says that it is empty; see WithEmptyProtection
 	heldSince time.Time
+	empty     []byte      // the list that says so, while held
 	instances []*Instance // sorted
 }
 
@@ -83,7 +84,8 @@ func (v *view) take(list *wire.List, asked request, protection time.Duration) (*
 		protected: info.Protected, instances: instances,
 	}
 	if len(instances) == 0 && len(v.instances) > 0 && protection > 0 && !(v.held && now.Sub(v.heldSince) >= protection) {
-		next.held, next.heldSince, next.instances, next.protected = true, now, v.instances, v.protected
+		next.held, next.heldSince, next.empty = true, now, list.Raw
+		next.instances, next.protected = v.instances, v.protected
 		if v.held {
 			next.heldSince = v.heldSince
 		}

@@ -348,6 +348,7 @@ func TestFilters(t *testing.T) {
 
 func TestEmptyProtection(t *testing.T) {
 	const hold = 30 * time.Second
+	dir := t.TempDir()
 	inBubble(t, func(t *testing.T, c *Client, w *fakeWire) {
 		w.say(wireOrders, 1, "a:1")
 		w.up()
@@ -373,7 +374,12 @@ func TestEmptyProtection(t *testing.T) {
 		if s := watch.Snapshot(); s.Len() != 0 || s.Info().HeldEmpty {
 			t.Errorf("after %v: %s", hold, addresses(s))
 		}
-	}, WithEmptyProtection(hold))
+		time.Sleep(2 * time.Second)
+		raw, err := os.ReadFile(filepath.Join(dir, "naming", "public", "DEFAULT_GROUP%40%40orders"))
+		if err != nil || strings.Contains(string(raw), "ip") {
+			t.Errorf("on disk: %s, %v", raw, err)
+		}
+	}, WithEmptyProtection(hold), WithDiskCache(dir, 0))
 }
 
 func TestSlowAndBrokenReaders(t *testing.T) {
@@ -654,6 +660,39 @@ func TestFailoverSwitch(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(namespace, "DEFAULT_GROUP%40%40orders")); !errors.Is(err, fs.ErrNotExist) {
 		t.Error("the failover directory is written to")
 	}
+}
+
+// TestFailoverFromTheBeginning: the switch is obeyed by the first look-up, and by a watch
+// that begins while it is on.
+func TestFailoverFromTheBeginning(t *testing.T) {
+	dir := t.TempDir()
+	failover := filepath.Join(dir, "naming", "public", "failover")
+	if err := os.MkdirAll(failover, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"00-00---000-VIPSRV_FAILOVER_SWITCH-000---00-00": "1", "DEFAULT_GROUP%40%40orders": rawList(1, "failover:1"),
+		"DEFAULT_GROUP%40%40stock": rawList(1, "failover:2"),
+	} {
+		if err := os.WriteFile(filepath.Join(failover, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	inBubble(t, func(t *testing.T, c *Client, w *fakeWire) {
+		if s, err := c.Lookup(t.Context(), orders); err != nil || s.Source() != FromFailover {
+			t.Errorf("a look-up: %v, %v", s, err)
+		}
+		w.up()
+		for name, want := range map[string]string{"orders": "failover:1", "stock": "failover:2"} {
+			watch, err := c.Watch(t.Context(), Service{Name: name})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s := watch.Snapshot(); addresses(s) != want || s.Source() != FromFailover {
+				t.Errorf("%s: %s, %+v", name, addresses(s), s.Info())
+			}
+		}
+	}, WithFailoverDir(dir))
 }
 
 // firstOf is a balancer that picks the first instance and counts what it builds.
