@@ -166,7 +166,9 @@ func (r *runner) leave(reg *rollcall.Registration, ended <-chan struct{}) error 
 		return err
 	case <-ended: // while it drained
 		cancel()
-		_ = <-done // what remains to be said, Deregister says
+		if <-done == nil {
+			return nil // it was just through
+		}
 		ctx, cancel := context.WithTimeout(context.Background(), deregisterTime)
 		defer cancel()
 		return reg.Deregister(ctx)
