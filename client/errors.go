@@ -113,9 +113,10 @@ func opError(op string, s Service, err error) error {
 	return out
 }
 
-// public makes an error of this package from one of a transport; others stay.
+// public makes an error of this package from one of a transport. Others stay, and those
+// that wrap one: they have been through here.
 func public(err error) error {
-	switch e := err.(type) {
+	switch e := err.(type) { //nolint:errorlint // see above
 	case *interrupted:
 		return &interrupted{e.ended, public(e.last)}
 	case *wire.PartError:

@@ -68,7 +68,7 @@ func ExampleNew() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	if err := c.Ready(ctx); err != nil {
-		slog.Warn("starting without the registry", "err", err)
+		fmt.Println("starting without the registry:", err)
 	}
 }
 

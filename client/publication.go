@@ -220,7 +220,7 @@ func (p *publication) blame(a *attempt, failed func(*Registration) error) (again
 // individual reports whether the failures are known one by one.
 func individual(failed func(*Registration) error, regs []*Registration) bool {
 	for _, r := range regs[1:] {
-		if failed(r) != failed(regs[0]) {
+		if failed(r) != failed(regs[0]) { //nolint:errorlint // one error for all, or one for each
 			return true
 		}
 	}

@@ -267,7 +267,7 @@ func because(ctx context.Context, last error) error {
 	if last == nil {
 		return context.Cause(ctx)
 	}
-	if e, ok := last.(*OpError); ok {
+	if e, ok := errors.AsType[*OpError](last); ok {
 		last = e.Err
 	}
 	return &interrupted{context.Cause(ctx), last}

@@ -2,6 +2,7 @@ package rollcall
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"sync/atomic"
 )
@@ -47,7 +48,7 @@ func (c *Client) Status() Status {
 		Registrations: int(c.counts.registrations.Load()), Registered: int(c.counts.registered.Load()),
 		Watches: int(c.counts.watches.Load()), Services: int(c.counts.services.Load()), Subscribed: int(c.counts.subscribed.Load()),
 	}
-	if err := *c.lastError.Load(); err != errNotYet {
+	if err := *c.lastError.Load(); !errors.Is(err, errNotYet) {
 		s.LastError = err
 	}
 	select {

@@ -107,13 +107,14 @@ func (b *beat) send(ctx context.Context) (beatAnswer, error) {
 		return beatAnswer{}, err
 	}
 	a, err := b.transport.call(ctx, d.beat(b.service, &b.instance, b.light))
-	if wire.KindOf(err) == wire.NotFound && err != nil {
-		return beatAnswer{unknown: true}, nil
-	}
-	if err != nil {
+	switch {
+	case err == nil:
+		return d.readBeat(a.body)
+	case wire.KindOf(err) == wire.NotFound:
+		return beatAnswer{unknown: true}, nil //nolint:nilerr // it is an answer
+	default:
 		return beatAnswer{}, err
 	}
-	return d.readBeat(a.body)
 }
 
 // register registers the instance.

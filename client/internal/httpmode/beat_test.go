@@ -2,6 +2,7 @@ package httpmode
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"testing"
@@ -180,7 +181,7 @@ func TestPublishTellsWhatFailed(t *testing.T) {
 			}
 		})
 		err := w.Publish(t.Context(), orders, []wire.Instance{instance(1), instance(2)})
-		part, ok := err.(*wire.PartError)
+		part, ok := errors.AsType[*wire.PartError](err)
 		if !ok || len(part.Failed) != 1 || wire.KindOf(part.Failed[instance2()]) != wire.Invalid {
 			t.Errorf("got %v", err)
 		}

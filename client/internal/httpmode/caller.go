@@ -160,7 +160,7 @@ var errNoServers = errors.New("the list of servers is empty")
 // do sends a request to one server after the other until one answers. It asks each
 // once. Its error is [*wire.Error] or that of ctx.
 func (c *caller) do(ctx context.Context, r *request) (answer, error) {
-	failure := &wire.Error{Kind: wire.NotConnected, Err: errNoServers}
+	var failure *wire.Error
 	for n, server := range c.order() {
 		a, err := c.authorized(ctx, server, r)
 		if err == nil {
@@ -170,8 +170,7 @@ func (c *caller) do(ctx context.Context, r *request) (answer, error) {
 		if ctx.Err() != nil {
 			return answer{}, context.Cause(ctx)
 		}
-		err.Attempts = n + 1
-		if failure.Err == errNoServers || worse(failure, err) {
+		if failure == nil || worse(failure, err) {
 			failure = err
 		}
 		failure.Attempts = n + 1
@@ -179,6 +178,9 @@ func (c *caller) do(ctx context.Context, r *request) (answer, error) {
 			c.preferred.Store(&server)
 			break
 		}
+	}
+	if failure == nil {
+		failure = &wire.Error{Kind: wire.NotConnected, Err: errNoServers}
 	}
 	return answer{}, failure
 }

@@ -76,9 +76,9 @@ func TestPollsBackOff(t *testing.T) {
 		time.Sleep(200 * time.Second)
 		got := times(f.of(listLine))
 		// the first after 1 s, then 2, 4, 8, 16, 32, 60, 60
-		want := []time.Duration{0, 1, 3, 7, 15, 31, 63, 123, 183}
-		for n := range want {
-			want[n] *= time.Second
+		var want []time.Duration
+		for _, second := range []int{0, 1, 3, 7, 15, 31, 63, 123, 183} {
+			want = append(want, time.Duration(second)*time.Second)
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("polls at %v, want %v", got, want)

@@ -262,9 +262,9 @@ func (t *Transport) query(ctx context.Context, d dialect, s wire.Service, to udp
 	}
 	list := wire.List{Service: s, Session: t.session.ID, Asked: true}
 	a, err := t.call(ctx, d.list(s, to))
-	if wire.KindOf(err) == wire.NotFound && err != nil {
+	if err != nil && wire.KindOf(err) == wire.NotFound {
 		list.Raw = []byte(`{"hosts":[]}`)
-		return list, netip.Addr{}, nil
+		return list, netip.Addr{}, nil //nolint:nilerr // it is an answer
 	}
 	if err != nil {
 		return wire.List{}, netip.Addr{}, err

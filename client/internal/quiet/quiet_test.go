@@ -3,7 +3,6 @@ package quiet
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -39,7 +38,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		h := New(slog.NewTextHandler(&out, nil))
 		log := slog.New(h)
 		for n := range 3 * most {
-			log.Info(fmt.Sprint("message ", n))
+			log.Info("publish", "service", n)
 		}
 		if n := strings.Count(out.String(), "\n"); n != 3*most || len(h.shared.said) > most {
 			t.Errorf("%d lines, %d remembered", n, len(h.shared.said))

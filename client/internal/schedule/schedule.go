@@ -91,13 +91,18 @@ func (q *Queue) Run(ctx context.Context) {
 		case <-timer.C:
 		case <-q.wake:
 		case <-ctx.Done():
-			q.mu.Lock()
-			q.ctx = nil // nobody starts a worker any more
-			q.mu.Unlock()
-			q.workers.Wait()
+			q.end()
 			return
 		}
 	}
+}
+
+// end waits for what runs; nobody starts a worker any more.
+func (q *Queue) end() {
+	q.mu.Lock()
+	q.ctx = nil
+	q.mu.Unlock()
+	q.workers.Wait()
 }
 
 // tick makes ready what is due and returns how long nothing else will be, or Idle.
