@@ -142,7 +142,7 @@ func (c *Client) Ready(ctx context.Context) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return opError("ready", Service{}, errors.Join(context.Cause(ctx), *c.lastError.Load()))
+			return opError("ready", Service{}, because(ctx, *c.lastError.Load()))
 		}
 	}
 }

@@ -37,8 +37,9 @@ type Option func(*config)
 // New reports them together.
 type config struct {
 	source      servers.Source
-	sources     int  // options that gave one
-	static      bool // the list does not change
+	sources     int      // options that gave one
+	entries     []string // of WithServers
+	static      bool     // the list does not change
 	endpoint    string
 	ports       servers.Ports
 	protocol    Protocol
@@ -107,6 +108,11 @@ func (c *config) check() error {
 		}
 		c.source = source
 	}
+	for _, entry := range c.entries {
+		if _, err := servers.Parse(entry, c.ports); err != nil {
+			c.fault("%v", err)
+		}
+	}
 	faults := c.faults
 	switch {
 	case c.transport != nil:
@@ -130,12 +136,7 @@ func (c *config) httpClient() *http.Client {
 func WithServers(entries ...string) Option {
 	return func(c *config) {
 		c.sources++
-		c.source, c.static = servers.Static(entries), true
-		for _, entry := range entries {
-			if _, err := servers.Parse(entry, servers.Ports{Offset: 0}); err != nil {
-				c.fault("%v", err)
-			}
-		}
+		c.source, c.entries, c.static = servers.Static(entries), entries, true
 		if len(entries) == 0 {
 			c.fault("WithServers without a server")
 		}

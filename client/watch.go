@@ -332,6 +332,8 @@ func (p *livePicker) Done(in *Instance, err error) { p.built.Load().picker.Done(
 // look-up back for as long while another one of the same service is on its way.
 const lookupTime = 5 * time.Second
 
+var errNoAnswer = errors.New("no answer so far")
+
 // flight is a look-up that several callers wait for.
 type flight struct {
 	waiting int // guarded by Client.mu
@@ -406,7 +408,11 @@ func (c *Client) query(ctx context.Context, s wire.Service) (wire.List, error) {
 	case <-f.done:
 		return f.list, f.err
 	case <-ctx.Done():
-		return wire.List{}, errors.Join(context.Cause(ctx), &wire.Error{Kind: wire.NotConnected, Err: *c.lastError.Load()})
+		last := errNoAnswer
+		if c.link.Load() == nil {
+			last = *c.lastError.Load()
+		}
+		return wire.List{}, because(ctx, &wire.Error{Kind: wire.NotConnected, Err: last})
 	}
 }
 

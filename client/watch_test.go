@@ -912,6 +912,9 @@ func TestOptionsTellAllFaults(t *testing.T) {
 	if !errors.Is(err, ErrInvalidArgument) {
 		t.Errorf("got %v", err)
 	}
+	if _, err := New(WithServers("host:65000")); err == nil || !strings.Contains(err.Error(), "66000") {
+		t.Errorf("a gRPC port that does not exist: %v", err)
+	}
 	if _, err := New(); !errors.Is(err, ErrNoServers) {
 		t.Errorf("got %v", err)
 	}
