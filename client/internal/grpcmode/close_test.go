@@ -2,8 +2,11 @@ package grpcmode
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
+	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -86,6 +89,50 @@ func TestStopAtEveryMoment(t *testing.T) {
 		})
 	}
 }
+
+// A network that takes no bytes does not hold up the end.
+func TestStopWhenNothingCanBeWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.serve(first, grpctest.Script{})
+		var clogged atomic.Bool
+		r := start(t, to(first), func(c *Config) {
+			c.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+				socket, err := w.Dial(ctx, network, address)
+				nobody, _ := net.Pipe()
+				return &clog{Conn: socket, nobody: nobody, on: &clogged}, err
+			}
+		})
+		r.connected(t, 1)
+		clogged.Store(true)
+		var call sync.WaitGroup
+		call.Go(func() { _, _ = r.Query(context.Background(), service("orders")) })
+		synctest.Wait()
+		r.end(t)
+		call.Wait()
+	})
+}
+
+// clog is a socket that may take nothing any more.
+type clog struct {
+	net.Conn
+	nobody net.Conn // reads what is written then
+	on     *atomic.Bool
+}
+
+func (c *clog) Write(b []byte) (int, error) {
+	if c.on.Load() {
+		return c.nobody.Write(b)
+	}
+	return c.Conn.Write(b)
+}
+
+func (c *clog) SetDeadline(at time.Time) error {
+	return errors.Join(c.Conn.SetDeadline(at), c.nobody.SetDeadline(at))
+}
+
+// Close is like that of a socket whose connection to the server is cut.
+func (c *clog) Close() error { return errors.Join(c.Conn.Close(), c.nobody.Close()) }
 
 // Stopping at any moment of the beginning works, on real sockets.
 func TestStopAnyTime(t *testing.T) {

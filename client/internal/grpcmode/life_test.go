@@ -207,6 +207,25 @@ func TestBrokenNetworks(t *testing.T) {
 	}
 }
 
+// A call that is not answered makes the client look at once whether the server is there.
+func TestSilenceAfterACall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.serve(first, grpctest.Script{Negotiates: true, Abilities: []string{}})
+		r := start(t, to(first), on(w))
+		r.connected(t, 1)
+		w.Set(first, faulttest.BlackHole)
+		begun := time.Now()
+		if _, err := r.Query(limited(t), service("orders")); wire.KindOf(err) != wire.NotConnected {
+			t.Errorf("got %v", err)
+		}
+		r.wait(t, "loss", func() bool { return !r.up })
+		if took := time.Since(begun); took != 6*time.Second {
+			t.Errorf("noticed after %v", took)
+		}
+	})
+}
+
 // A server that is killed is missed at once, and found again when it is back.
 func TestKilledServer(t *testing.T) {
 	for _, down := range []time.Duration{5 * time.Second, time.Minute} {

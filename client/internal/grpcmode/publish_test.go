@@ -54,7 +54,19 @@ func TestServerWithoutBatches(t *testing.T) {
 			holding(t, server, ports...)
 		}
 		publish(1)
-		publish(1, 2, 3)
+		if err := r.Publish(limited(t), orders, set(3, 2, 1)); err != nil {
+			t.Fatal(err)
+		}
+		holding(t, server, 1, 2, 3)
+		registrations := 0
+		for _, f := range server.Peers()[0].Asked() {
+			if f.Type == grpcv2.InstanceType {
+				registrations++
+			}
+		}
+		if registrations != 1 {
+			t.Errorf("%d registrations in the place of the first instance", registrations)
+		}
 		if n := len(server.Peers()); n != 3 {
 			t.Errorf("%d connections", n)
 		}
