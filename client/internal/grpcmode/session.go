@@ -53,16 +53,18 @@ func newSession(t *Transport, server servers.Server) *session {
 	}
 }
 
-// close ends all connections and waits for them.
+// close ends all connections, at once, and waits for them.
 func (s *session) close() {
 	s.mu.Lock()
 	s.closed = true
 	extras := s.extras
 	s.mu.Unlock()
-	s.main.close()
+	var all sync.WaitGroup
+	all.Go(s.main.close)
 	for _, c := range extras {
-		c.close()
+		all.Go(c.close)
 	}
+	all.Wait()
 	s.asking.Wait()
 }
 
