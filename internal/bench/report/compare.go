@@ -70,7 +70,9 @@ type Cell struct {
 	// there are no ends, and RatioHigh is infinite.
 	Ratio, RatioLow, RatioHigh float64
 	// P is the probability of samples so different if there were no difference, by
-	// the Mann-Whitney U test. Sure says that it is below 5 %.
+	// the Mann-Whitney U test. Sure says that it is below 5 % and that the bounds of
+	// the ratio, if there are any, leave 1 out: samples of one run depend on each
+	// other, which the test by itself does not know.
 	P    float64
 	Sure bool
 }
@@ -185,7 +187,7 @@ func (c *Comparison) add(name, unit string, same []*Result, samples func(*Result
 }
 
 func (c *Cell) against(first *Cell, p float64) {
-	c.P, c.Sure = p, p < significance
+	c.P = p
 	c.RatioLow, c.RatioHigh = 0, math.Inf(1)
 	if first.Center > 0 {
 		c.Ratio = c.Center / first.Center
@@ -193,6 +195,7 @@ func (c *Cell) against(first *Cell, p float64) {
 	if first.Low > 0 && first.High > 0 {
 		c.RatioLow, c.RatioHigh = c.Low/first.High, c.High/first.Low
 	}
+	c.Sure = p < significance && (c.RatioLow > 1 || c.RatioHigh < 1 || math.IsInf(c.RatioHigh, 1))
 }
 
 // text is the value with its unit.

@@ -44,6 +44,7 @@ func TestCompare(t *testing.T) {
 		{"a bit of noise", []float64{101, 100, 98, 103, 99, 99, 102, 98, 101, 100}, 1, false},
 		{"twice", scaled(2), 2, true},
 		{"a tenth less", scaled(0.9), 0.9, true},
+		{"different, but by less than it wavers", []float64{60, 110, 150, 112, 114, 111, 109, 113, 160, 70}, 1.115, false},
 		{"too few samples to tell", []float64{200}, 2, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
