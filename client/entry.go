@@ -287,13 +287,6 @@ func (e *entry) override(s *Snapshot) {
 	e.changed.send()
 }
 
-// known reports whether there is anything to show.
-func (e *entry) known() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.shown.info.Source != FromNowhere
-}
-
 // show gives the watches what is to be seen now, and reports whether that is anything
 // new. The caller holds e.mu.
 func (e *entry) show() bool {

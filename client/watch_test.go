@@ -771,9 +771,21 @@ func TestPatterns(t *testing.T) {
 		pattern, text string
 		want          bool
 	}{
-		{"*", "", true}, {"*", "x", true}, {"a", "a", true}, {"a", "ab", false}, {"a*", "abc", true}, {"*c", "abc", true},
-		{"a*c", "abc", true}, {"a*c", "ac", true}, {"a*c", "ab", false}, {"a*b*c", "aXbYc", true}, {"a*b*c", "acb", false},
-		{"a*a", "a", false}, {"**", "x", true}, {"", "", true}, {"", "x", false},
+		{"*", "", true},
+		{"*", "x", true},
+		{"a", "a", true},
+		{"a", "ab", false},
+		{"a*", "abc", true},
+		{"*c", "abc", true},
+		{"a*c", "abc", true},
+		{"a*c", "ac", true},
+		{"a*c", "ab", false},
+		{"a*b*c", "aXbYc", true},
+		{"a*b*c", "acb", false},
+		{"a*a", "a", false},
+		{"**", "x", true},
+		{"", "", true},
+		{"", "x", false},
 	} {
 		if got := matches(test.pattern, test.text); got != test.want {
 			t.Errorf("%q of %q: %t", test.pattern, test.text, got)

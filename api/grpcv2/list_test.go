@@ -33,7 +33,8 @@ func TestReadServiceInfo(t *testing.T) {
 		},
 		"no such service": {
 			`{"name":"G@@s","clusters":"","cacheMillis":3000,"hosts":[]}`,
-			ServiceInfo{Name: "G@@s", CacheMillis: 3000, HasHosts: true}, nil,
+			ServiceInfo{Name: "G@@s", CacheMillis: 3000, HasHosts: true},
+			nil,
 		},
 		"no hosts":            {`{"name":"s","groupName":"G"}`, ServiceInfo{Name: "s", Group: "G"}, nil},
 		"null hosts":          {`{"hosts":null,"reachProtectionThreshold":true}`, ServiceInfo{Protected: true}, nil},

@@ -14,9 +14,10 @@ import (
 // said is a connection from loopback on which everything has been said.
 type said struct{ *bytes.Reader }
 
-func (said) Write(p []byte) (int, error)      { return len(p), nil }
-func (said) Close() error                     { return nil }
-func (said) LocalAddr() net.Addr              { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8848} }
+func (said) Write(p []byte) (int, error) { return len(p), nil }
+func (said) Close() error                { return nil }
+func (said) LocalAddr() net.Addr         { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8848} }
+
 func (said) RemoteAddr() net.Addr             { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 4711} }
 func (said) SetDeadline(time.Time) error      { return nil }
 func (said) SetReadDeadline(time.Time) error  { return nil }

@@ -111,7 +111,7 @@ func (b *beat) send(ctx context.Context) (beatAnswer, error) {
 	case err == nil:
 		return d.readBeat(a.body)
 	case wire.KindOf(err) == wire.NotFound:
-		return beatAnswer{unknown: true}, nil //nolint:nilerr // it is an answer
+		return beatAnswer{unknown: true}, nil
 	default:
 		return beatAnswer{}, err
 	}

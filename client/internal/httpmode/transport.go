@@ -264,7 +264,7 @@ func (t *Transport) query(ctx context.Context, d dialect, s wire.Service, to udp
 	a, err := t.call(ctx, d.list(s, to))
 	if err != nil && wire.KindOf(err) == wire.NotFound {
 		list.Raw = []byte(`{"hosts":[]}`)
-		return list, netip.Addr{}, nil //nolint:nilerr // it is an answer
+		return list, netip.Addr{}, nil
 	}
 	if err != nil {
 		return wire.List{}, netip.Addr{}, err
