@@ -92,11 +92,12 @@ func build(options []Option) (*Client, error) {
 	}
 	c.lastError.Store(new(errNotYet))
 	c.newGRPC, c.newHTTP = c.overGRPC, c.overHTTP
+	c.guardAll()
 	if cfg.transport != nil {
 		c.plain = cfg.transport
 	} else {
-		c.servers = servers.New(cfg.source, cfg.ports)
-		c.auth = auth.New(cfg.credentials, httpmode.NewLogin(c.callerConfig()))
+		c.servers = servers.New(c.cfg.source, cfg.ports)
+		c.auth = auth.New(c.cfg.credentials, httpmode.NewLogin(c.callerConfig()))
 		c.plain = c.overHTTP()
 	}
 	c.disk = newDiskCache(c)
@@ -115,11 +116,16 @@ func (c *Client) start() {
 	c.disk.start()
 }
 
-// refreshServers asks for the list of servers again.
-func (c *Client) refreshServers(ctx context.Context) time.Duration {
+// refresh asks for the list of servers.
+func (c *Client) refresh(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.timeout)
 	defer cancel()
-	if err := c.guard("server source", func() error { return c.servers.Refresh(ctx) }); err != nil {
+	return c.servers.Refresh(ctx)
+}
+
+// refreshServers asks for the list of servers again.
+func (c *Client) refreshServers(ctx context.Context) time.Duration {
+	if err := c.refresh(ctx); err != nil {
 		c.logger.Warn("the list of servers stays as it was", "err", err)
 	}
 	return endpointRefresh
@@ -257,18 +263,6 @@ func (c *Client) service(op string, s Service) (Service, error) {
 		return s, opError(op, s, err)
 	}
 	return s, nil
-}
-
-// guard calls a function of the user. A panic becomes an error.
-func (c *Client) guard(what string, f func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			c.logger.Error("a function of the user panicked", "function", what, "panic", fmt.Sprint(p))
-			c.cfg.metrics.Dropped("panic")
-			err = fmt.Errorf("%s panicked: %v", what, p)
-		}
-	}()
-	return f()
 }
 
 // broadcast wakes all who wait.

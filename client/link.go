@@ -132,11 +132,7 @@ func (c *Client) connect(ctx context.Context) {
 // firstServers asks for the list of servers until there is one.
 func (c *Client) firstServers(ctx context.Context) error {
 	for n := 1; ; n++ {
-		err := c.guard("server source", func() error {
-			ctx, cancel := context.WithTimeout(ctx, c.cfg.timeout)
-			defer cancel()
-			return c.servers.Refresh(ctx)
-		})
+		err := c.refresh(ctx)
 		if err == nil {
 			return nil
 		}
@@ -165,7 +161,7 @@ func (c *Client) one(ctx context.Context, t wire.Transport) {
 }
 
 // use makes a carrier the one that is used; nil for none. If its session is another
-// one than before, all that is wanted is asked of it.
+// one than before, all that is wanted is asked of it. Only connect calls it.
 func (c *Client) use(k *carrier) {
 	var next *link
 	if k != nil {
@@ -173,25 +169,36 @@ func (c *Client) use(k *carrier) {
 			next = &link{k.transport, *s}
 		}
 	}
-	before := c.link.Swap(next)
+	before := c.link.Load()
+	same := before != nil && next != nil && before.session.ID == next.session.ID && before.transport == next.transport
+	if same {
+		c.link.Store(next) // the server may be another one
+		return
+	}
+	c.tell(before, next) // first, so that nothing is counted of a session before it is
+	c.link.Store(next)
+	c.wakeAll() // also while there is still none: who waits may fall back to the disk
+	c.changes.send()
+}
+
+// tell logs and counts that a link takes the place of another; nil for none.
+func (c *Client) tell(before, next *link) {
+	cause := *c.lastError.Load()
 	switch {
-	case next != nil && (before == nil || before.session.ID != next.session.ID || before.transport != next.transport):
-		c.logger.Info("connected", "server", next.session.Server, "protocol", publicProtocol(next.session.Protocol).String())
+	case next != nil:
+		p := publicProtocol(next.session.Protocol)
+		c.logger.Info("connected", "server", next.session.Server, "protocol", p.String())
 		if before != nil {
 			c.cfg.metrics.Disconnected(nil)
 		}
-		c.cfg.metrics.Connected(next.session.Server, publicProtocol(next.session.Protocol))
-	case next == nil && before != nil && c.isClosed():
+		c.cfg.metrics.Connected(next.session.Server, p)
+	case before == nil: // still not
+	case c.isClosed():
 		c.cfg.metrics.Disconnected(ErrClosed)
-	case next == nil && before != nil:
-		c.logger.Warn("disconnected", "err", *c.lastError.Load())
-		c.cfg.metrics.Disconnected(*c.lastError.Load())
-	case next == nil: // still not; who waits may fall back to what is on disk
 	default:
-		return
+		c.logger.Warn("disconnected", "err", cause)
+		c.cfg.metrics.Disconnected(cause)
 	}
-	c.wakeAll()
-	c.changes.send()
 }
 
 // wakeAll makes the engine look at all that is wanted.

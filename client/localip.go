@@ -20,7 +20,7 @@ func (c *Client) LocalIP(ctx context.Context) (string, error) {
 	}
 	round := c.servers.Round()
 	if len(round) == 0 { // nobody has asked for the list yet
-		if err := c.guard("server source", func() error { return c.servers.Refresh(ctx) }); err != nil {
+		if err := c.servers.Refresh(ctx); err != nil {
 			return "", opError("local address", Service{}, err)
 		}
 		round = c.servers.Round()

@@ -27,13 +27,3 @@ func (noMetrics) Published(Service, int, time.Duration) {}
 func (noMetrics) Dropped(string)                        {}
 func (noMetrics) Connected(string, Protocol)            {}
 func (noMetrics) Disconnected(error)                    {}
-
-// translated tells a Metrics of errors as users know them.
-type translated struct{ Metrics }
-
-func (t translated) CallDone(op string, took time.Duration, err error) {
-	if err != nil {
-		err = opError(op, Service{}, err)
-	}
-	t.Metrics.CallDone(op, took, err)
-}

@@ -278,7 +278,7 @@ func WithLogger(l *slog.Logger) Option {
 func WithMetrics(m Metrics) Option {
 	return func(c *config) {
 		if m != nil {
-			c.metrics = translated{m}
+			c.metrics = m
 		}
 	}
 }

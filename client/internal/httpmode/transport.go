@@ -145,12 +145,13 @@ func (t *Transport) isUp() bool {
 func (t *Transport) found(server servers.Server) {
 	t.mu.Lock()
 	t.answered, t.failures = time.Now(), 0
-	was, events := t.up, t.events
+	events := t.events
+	known := t.up && t.session.Server == server.HTTP()
 	t.up = events != nil
+	t.session.Server = server.HTTP()
 	session := t.session
-	session.Server = server.HTTP()
 	t.mu.Unlock()
-	if events != nil && !was {
+	if events != nil && !known {
 		events.Connected(session)
 	}
 }

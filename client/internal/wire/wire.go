@@ -105,7 +105,8 @@ type List struct {
 // the user's code does, and may be called from any goroutine until Run returned.
 type Events interface {
 	// Connected says that a session has begun; a former one of the same transport
-	// has ended. Operations may be called from now on.
+	// has ended. Operations may be called from now on. With the ID of the present
+	// session it says that another server carries it, or that it is there again.
 	Connected(Session)
 	// Disconnected says why there is no session any more, or none yet. It may be
 	// called repeatedly, with each cause.
