@@ -4,7 +4,7 @@
 // and CPU of idle connections. The server is a process of its own with one
 // processor, the generator has another.
 //
-//	go run ./bench/grpc [-run register,query,fanout,idle] [-d 5s] [-n 1000]
+//	go run ./bench/grpc [-run register,query,fanout,idle,drop] [-d 5s] [-n 1000]
 package main
 
 import (
@@ -32,7 +32,7 @@ type options struct {
 func main() {
 	log.SetFlags(0)
 	child := flag.String("child", "", "what this process serves; used by the program itself")
-	run := flag.String("run", "register,query,fanout,idle", "cases to measure")
+	run := flag.String("run", "register,query,fanout,idle,drop", "cases to measure")
 	o := options{}
 	flag.DurationVar(&o.duration, "d", 5*time.Second, "how long each case is measured")
 	flag.IntVar(&o.clients, "n", 1000, "connections of fanout and idle")
@@ -57,7 +57,7 @@ func measure(ctx context.Context, o options) error {
 	for _, c := range []struct {
 		name string
 		f    func(context.Context, options, *target) (result, error)
-	}{{"register", register}, {"query", query}, {"fanout", fanout}, {"idle", idle}} {
+	}{{"register", register}, {"query", query}, {"fanout", fanout}, {"idle", idle}, {"drop", drop}} {
 		if !slices.Contains(o.cases, c.name) {
 			continue
 		}
