@@ -80,8 +80,12 @@ func (b *beat) run(ctx context.Context) time.Duration {
 	if b.stopped {
 		return schedule.Idle
 	}
+	d, err := b.transport.connected()
+	if err != nil {
+		return schedule.Idle // woken when there is a server
+	}
 	period := beatInterval(&b.instance)
-	a, err := b.send(ctx)
+	a, err := b.send(ctx, d)
 	if err != nil {
 		b.failures++
 		b.light = false // whoever answers next may know nothing
@@ -101,11 +105,7 @@ func (b *beat) run(ctx context.Context) time.Duration {
 }
 
 // send sends a beat and reads the answer.
-func (b *beat) send(ctx context.Context) (beatAnswer, error) {
-	d, err := b.transport.speaks(ctx)
-	if err != nil {
-		return beatAnswer{}, err
-	}
+func (b *beat) send(ctx context.Context, d dialect) (beatAnswer, error) {
 	a, err := b.transport.call(ctx, d.beat(b.service, &b.instance, b.light))
 	switch {
 	case err == nil:

@@ -3,6 +3,7 @@ package httpmode
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rollcall-registry/rollcall/client/internal/wire"
+	"github.com/rollcall-registry/rollcall/test/faulttest"
 )
 
 const beatLine = "PUT /v1/ns/instance/beat"
@@ -201,7 +203,7 @@ func TestBeatsGoOnElsewhere(t *testing.T) {
 		if !w.fakes[first].has("10.1.0.1:1") {
 			home, other = second, first
 		}
-		w.net.Set(home, 1) // refused
+		w.net.Set(home, faulttest.Refused)
 		time.Sleep(6 * time.Second)
 		if !w.fakes[other].has("10.1.0.1:1") {
 			t.Error("the other server was not asked")
@@ -240,10 +242,10 @@ func TestServerComesBack(t *testing.T) {
 			f := w.fakes[first]
 			publish(t, w, instance(1), instance(2))
 			time.Sleep(7 * time.Second)
-			w.net.Set(first, 1)
+			w.net.Set(first, faulttest.Refused)
 			f.set(func(f *fake) { clear(f.instances) })
 			time.Sleep(away)
-			w.net.Set(first, 0)
+			w.net.Set(first, faulttest.Healthy)
 			back := time.Now()
 			for !f.has("10.1.0.1:1") || !f.has("10.1.0.1:2") {
 				time.Sleep(100 * time.Millisecond)
@@ -258,7 +260,7 @@ func TestServerComesBack(t *testing.T) {
 func TestEndDuringABeat(t *testing.T) {
 	inWorld(t, []string{first}, nil, func(t *testing.T, w *world) {
 		publish(t, w, instance(1))
-		w.net.Set(first, 2)         // a black hole
+		w.net.Set(first, faulttest.BlackHole)
 		time.Sleep(6 * time.Second) // a beat hangs, and inWorld ends the transport now
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -269,6 +271,34 @@ func TestEndDuringABeat(t *testing.T) {
 		}
 		if d := time.Since(began); d > 100*time.Millisecond {
 			t.Errorf("took %v with 50 ms to spend", d)
+		}
+	})
+}
+
+// However much a client has at a server that is gone, it knocks about once a second at
+// most.
+func TestNoStormWhileTheServerIsGone(t *testing.T) {
+	inWorld(t, []string{first}, nil, func(t *testing.T, w *world) {
+		var many []wire.Instance
+		for port := range uint16(200) {
+			many = append(many, instance(port+1))
+		}
+		publish(t, w, many...)
+		subscribe(t, w)
+		w.net.Set(first, faulttest.Refused)
+		time.Sleep(10 * time.Second) // the first beats and polls fail
+		before := w.net.Dials(first)
+		time.Sleep(time.Minute)
+		if n := w.net.Dials(first) - before; n > 60 {
+			t.Errorf("%d dials in a minute", n)
+		}
+		w.fakes[first].set(func(f *fake) { clear(f.instances) })
+		w.net.Set(first, faulttest.Healthy)
+		time.Sleep(6 * time.Second)
+		for _, i := range many {
+			if !w.fakes[first].has(fmt.Sprintf("%s:%d", i.IP, i.Port)) {
+				t.Fatalf("%d is not back", i.Port)
+			}
 		}
 	})
 }

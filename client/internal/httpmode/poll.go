@@ -94,15 +94,33 @@ func (t *Transport) target(ctx context.Context, d dialect) udpTarget {
 	return udpTarget{ip: t.address(ctx), port: udp.port()}
 }
 
+// home is the client's address as it was found for a server.
+type home struct {
+	server servers.Server
+	ip     string
+	found  time.Time
+}
+
+// homeAge is how long the client's address is believed, since a machine may move to
+// another network.
+const homeAge = 30 * time.Second
+
 // address returns the client's address; empty if there is no way to a server.
-func (t *Transport) address(ctx context.Context) (ip string) {
-	if t.cfg.LocalIP != "" {
+func (t *Transport) address(ctx context.Context) string {
+	round := t.caller.order()
+	if t.cfg.LocalIP != "" || len(round) == 0 {
 		return t.cfg.LocalIP
 	}
-	if round := t.caller.order(); len(round) > 0 {
-		ip, _ = servers.LocalIP(ctx, round[0])
+	h := t.home.Load()
+	if h == nil || h.server != round[0] || time.Since(h.found) > homeAge {
+		ip, err := servers.LocalIP(ctx, round[0])
+		if err != nil {
+			return ""
+		}
+		h = &home{round[0], ip, time.Now()}
+		t.home.Store(h)
 	}
-	return ip
+	return h.ip
 }
 
 // run polls once. What comes is discarded if a push was faster: the poll has then
@@ -113,11 +131,12 @@ func (s *subscription) run(ctx context.Context) time.Duration {
 	s.pushed, s.polled = false, time.Now()
 	s.mu.Unlock()
 	d, err := s.transport.connected()
+	if err != nil {
+		return schedule.Idle // woken when there is a server
+	}
 	var list wire.List
 	var from netip.Addr
-	if err == nil {
-		list, from, err = s.transport.query(ctx, d, s.service, s.transport.target(ctx, d))
-	}
+	list, from, err = s.transport.query(ctx, d, s.service, s.transport.target(ctx, d))
 	if ctx.Err() != nil {
 		return schedule.Idle
 	}

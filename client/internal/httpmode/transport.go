@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rollcall-registry/rollcall/client/internal/schedule"
@@ -42,11 +43,13 @@ type Transport struct {
 
 	mu       sync.Mutex
 	events   wire.Events // nil before Run and after it
-	up       bool
-	failures int // of probes, in a row
+	up       bool        // if not, beats and polls sleep
+	failures int         // of probes, in a row
 	answered time.Time
 	dialect  dialect
 	udp      *receiver // nil if there is none
+
+	home atomic.Pointer[home]
 
 	published     map[wire.Service]map[wire.Key]*beat
 	subscriptions map[wire.Service]*subscription
@@ -145,14 +148,31 @@ func (t *Transport) isUp() bool {
 func (t *Transport) found(server servers.Server) {
 	t.mu.Lock()
 	t.answered, t.failures = time.Now(), 0
-	events := t.events
-	known := t.up && t.session.Server == server.HTTP()
+	events, was := t.events, t.up
+	known := was && t.session.Server == server.HTTP()
 	t.up = events != nil
 	t.session.Server = server.HTTP()
 	session := t.session
 	t.mu.Unlock()
 	if events != nil && !known {
 		events.Connected(session)
+	}
+	if !was {
+		t.wake()
+	}
+}
+
+// wake makes all beats and polls due, after a time without a server.
+func (t *Transport) wake() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, beats := range t.published {
+		for _, b := range beats {
+			b.job.Wake()
+		}
+	}
+	for _, s := range t.subscriptions {
+		s.job.Wake()
 	}
 }
 
