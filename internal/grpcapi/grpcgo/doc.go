@@ -1,5 +1,6 @@
 // Package grpcgo is the transport over grpc-go. It implements the seam of package
-// transport and knows nothing of what messages mean.
+// transport and knows nothing of what messages mean. The server uses package h2; this
+// one is what that is compared with, and the way back.
 //
 // What is set differently from grpc-go's defaults is set for thousands of
 // connections that are idle nearly always: small read buffers, write buffers that
