@@ -1,5 +1,10 @@
 package rollcall
 
+import (
+	"sync"
+	"sync/atomic"
+)
+
 // Picker picks one instance of a snapshot. It neither blocks nor allocates and is
 // safe for concurrent use.
 type Picker interface {
@@ -22,3 +27,35 @@ type Balancer interface {
 	// nil; from it a picker may take over what it knows of the instances.
 	Build(s *Snapshot, previous Picker) Picker
 }
+
+// livePicker builds a picker for each snapshot of a watch.
+type livePicker struct {
+	watch    *Watch
+	balancer Balancer
+	building sync.Mutex
+	built    atomic.Pointer[builtPicker]
+}
+
+type builtPicker struct {
+	from   *Snapshot
+	picker Picker
+}
+
+func (p *livePicker) present() Picker {
+	b := p.built.Load()
+	if s := p.watch.Snapshot(); b.from != s && p.building.TryLock() {
+		defer p.building.Unlock()
+		b = p.built.Load() // one who was here just before may have built it
+		if s = p.watch.Snapshot(); b.from != s {
+			b = &builtPicker{s, p.balancer.Build(s, b.picker)}
+			p.built.Store(b)
+		}
+	}
+	return b.picker
+}
+
+func (p *livePicker) Pick() (*Instance, error) { return p.present().Pick() }
+
+func (p *livePicker) PickKey(key uint64) (*Instance, error) { return p.present().PickKey(key) }
+
+func (p *livePicker) Done(in *Instance, err error) { p.built.Load().picker.Done(in, err) }
