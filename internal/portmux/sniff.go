@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"syscall"
 	"time"
 
 	"github.com/pires/go-proxyproto"
@@ -116,6 +117,15 @@ type behindProxy struct {
 }
 
 func (c *behindProxy) RemoteAddr() net.Addr { return c.client }
+
+// SyscallConn shows the socket, where there is one: the header has been read, and
+// nothing lies between.
+func (c *behindProxy) SyscallConn() (syscall.RawConn, error) {
+	if socket, ok := c.Conn.(syscall.Conn); ok {
+		return socket.SyscallConn()
+	}
+	return nil, errors.ErrUnsupported
+}
 
 // CloseWrite ends the writing half, where the connection has halves.
 func (c *behindProxy) CloseWrite() error {
