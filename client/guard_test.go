@@ -13,7 +13,7 @@ import (
 )
 
 // panicking is metrics that panic.
-type panicking struct{ noMetrics }
+type panicking struct{}
 
 func (panicking) CallDone(string, time.Duration, error) { panic("of the user") }
 func (panicking) Published(Service, int, time.Duration) { panic("of the user") }
