@@ -73,22 +73,6 @@ func (c *Client) page(ctx context.Context, ns, group string, page, size int) ([]
 // Namespace or Group stands for the default of the client, an empty Name for *.
 type Pattern struct{ Namespace, Group, Name string }
 
-// matches reports whether a text fits a pattern with stars.
-func matches(pattern, text string) bool {
-	parts := strings.Split(pattern, "*")
-	if len(parts) == 1 {
-		return pattern == text
-	}
-	text, ok := strings.CutPrefix(text, parts[0])
-	for _, part := range parts[1 : len(parts)-1] {
-		if !ok {
-			return false
-		}
-		_, text, ok = strings.Cut(text, part)
-	}
-	return ok && strings.HasSuffix(text, parts[len(parts)-1])
-}
-
 // pattern is a pattern that is watched, by one watch or several.
 type pattern struct {
 	client  *Client
@@ -305,7 +289,7 @@ func (p *pattern) poll(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if matches(p.pattern.Name, s.Name) {
+		if p.pattern.Matches(s.wire()) {
 			list = append(list, s)
 		}
 	}

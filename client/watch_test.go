@@ -766,33 +766,6 @@ func TestServices(t *testing.T) {
 	})
 }
 
-func TestPatterns(t *testing.T) {
-	for _, test := range []struct {
-		pattern, text string
-		want          bool
-	}{
-		{"*", "", true},
-		{"*", "x", true},
-		{"a", "a", true},
-		{"a", "ab", false},
-		{"a*", "abc", true},
-		{"*c", "abc", true},
-		{"a*c", "abc", true},
-		{"a*c", "ac", true},
-		{"a*c", "ab", false},
-		{"a*b*c", "aXbYc", true},
-		{"a*b*c", "acb", false},
-		{"a*a", "a", false},
-		{"**", "x", true},
-		{"", "", true},
-		{"", "x", false},
-	} {
-		if got := matches(test.pattern, test.text); got != test.want {
-			t.Errorf("%q of %q: %t", test.pattern, test.text, got)
-		}
-	}
-}
-
 func names(list []Service) string {
 	var all []string
 	for _, s := range list {

@@ -95,28 +95,12 @@ func (s *session) meant(text string, change *wire.ServicesChange) []wire.Pattern
 	var of []wire.Pattern
 	for _, service := range append(change.Added[:len(change.Added):len(change.Added)], change.Removed...) {
 		for _, p := range s.patterns {
-			if service.Namespace == p.Namespace && matches(p.Group, service.Group) && matches(p.Name, service.Name) {
+			if p.Matches(service) {
 				of = append(of, p)
 			}
 		}
 	}
 	return of
-}
-
-// matches reports whether a name matches an item that is speakable.
-func matches(item, name string) bool {
-	inner, open := strings.CutPrefix(item, "*")
-	inner, openEnd := strings.CutSuffix(inner, "*")
-	switch {
-	case open && (openEnd || inner == ""):
-		return strings.Contains(name, inner)
-	case open:
-		return strings.HasSuffix(name, inner)
-	case openEnd:
-		return strings.HasPrefix(name, inner)
-	default:
-		return name == item
-	}
 }
 
 // serviceOf reads namespace@@group@@service.

@@ -222,25 +222,3 @@ func TestWatchServices(t *testing.T) {
 		t.Errorf("a pattern that has no words: %v", err)
 	}
 }
-
-func TestMatches(t *testing.T) {
-	for _, tt := range []struct {
-		item, name string
-		want       bool
-	}{
-		{"*", "a", true},
-		{"a", "a", true},
-		{"a", "ab", false},
-		{"a*", "ab", true},
-		{"a*", "ba", false},
-		{"*a", "ba", true},
-		{"*a", "ab", false},
-		{"*a*", "bab", true},
-		{"*a*", "b", false},
-		{"", "a", false},
-	} {
-		if got := matches(tt.item, tt.name); got != tt.want {
-			t.Errorf("%q and %q: %v", tt.item, tt.name, got)
-		}
-	}
-}

@@ -24,6 +24,15 @@ func TestPatterns(t *testing.T) {
 		{"a**b", "ab", true},
 		{"*a*", "banana", true},
 		{"a.c", "abc", false},
+		{"", "x", false},
+		{"a*", "ba", false},
+		{"*a", "ba", true},
+		{"*a", "ab", false},
+		{"*a*", "b", false},
+		{"a*c", "ac", true},
+		{"a*c", "ab", false},
+		{"a*a", "a", false},
+		{"a*b*c", "aXbYc", true},
 	} {
 		p := Pattern{"public", "g", tt.pattern}
 		if got := p.Matches(Service{"public", "g", tt.text}); got != tt.want {
