@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/rollcall-registry/rollcall/internal/socket"
 )
 
 // conn is one connection. While it is idle it holds this struct, its socket and
@@ -60,7 +62,7 @@ const (
 
 func newConn(s *Server, nc net.Conn, peer netip.AddrPort, prefix []byte) *conn {
 	c := &conn{server: s, nc: nc, peer: peer, prefix: prefix, now: time.Now()}
-	c.raw = rawConn(nc)
+	c.raw = socket.Raw(nc)
 	if c.raw != nil {
 		c.tryFill = c.fillOrWait
 	}
@@ -190,9 +192,6 @@ func (c *conn) arm() error {
 	return c.nc.SetReadDeadline(c.limit)
 }
 
-// errWouldBlock says that the socket has nothing to read now.
-var errWouldBlock = errors.New("httpapi: nothing to read")
-
 // fillOrWait is called with the socket by the runtime's poller: it takes a reader
 // and reads, or gives it back and has the poller wait.
 func (c *conn) fillOrWait(fd uintptr) (done bool) {
@@ -200,7 +199,7 @@ func (c *conn) fillOrWait(fd uintptr) (done bool) {
 	c.fd, c.filling = int(fd), true
 	_, c.fillErr = c.reader.Peek(1)
 	c.filling = false
-	if errors.Is(c.fillErr, errWouldBlock) {
+	if errors.Is(c.fillErr, socket.ErrWouldBlock) {
 		c.releaseReader()
 		return false
 	}
@@ -211,7 +210,7 @@ func (c *conn) fillOrWait(fd uintptr) (done bool) {
 // until limit, after writing the answers that are due.
 func (c *conn) Read(p []byte) (int, error) {
 	if c.filling {
-		return readNow(c.fd, p)
+		return socket.ReadNow(c.fd, p)
 	}
 	if len(c.prefix) > 0 {
 		n := copy(p, c.prefix)

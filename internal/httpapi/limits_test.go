@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
 	"strings"
 	"syscall"
 	"testing"
@@ -147,40 +146,5 @@ func expect(t *testing.T, client net.Conn, begin string) {
 	got := make([]byte, len(begin))
 	if _, err := io.ReadFull(client, got); err != nil || string(got) != begin {
 		t.Errorf("answer %q, %v, want %q", got, err, begin)
-	}
-}
-
-func TestAdmission(t *testing.T) {
-	var a admission
-	a.init(2, 2)
-	here, there := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2")
-	steps := []struct {
-		do   string
-		got  func() verdict
-		want verdict
-	}{
-		{"enter", a.enter, admitted},
-		{"enter", a.enter, admitted},
-		{"enter", a.enter, tooMany},
-		{"leave", func() verdict { a.leave(); return a.enter() }, admitted},
-		{"from here", func() verdict { return a.enterFrom(here) }, admitted},
-		{"from here", func() verdict { return a.enterFrom(here) }, admitted},
-		{"from here", func() verdict { return a.enterFrom(here) }, tooManyFromHere},
-		{"from there", func() verdict { return a.enterFrom(there) }, admitted},
-		{"from nowhere", func() verdict { return a.enterFrom(netip.Addr{}) }, admitted},
-		{"one leaves", func() verdict { a.leaveFrom(here); return a.enterFrom(here) }, admitted},
-	}
-	for i, step := range steps {
-		if got := step.got(); got != step.want {
-			t.Errorf("step %d, %s: verdict %d, want %d", i, step.do, got, step.want)
-		}
-	}
-	a.leave()
-	a.leave()
-	for _, ip := range []netip.Addr{here, here, there, {}} {
-		a.leaveFrom(ip)
-	}
-	if a.total != 0 || len(a.perIP) != 0 {
-		t.Errorf("left over: %d in total, %v", a.total, a.perIP)
 	}
 }

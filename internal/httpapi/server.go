@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/rollcall-registry/rollcall/internal/admission"
+
 	"github.com/klauspost/compress/gzip"
 )
 
@@ -22,7 +24,7 @@ type Server struct {
 	router *Router
 	log    *slog.Logger
 
-	admission admission
+	admission *admission.Gate
 	date      atomic.Pointer[dateLine]
 	panics    atomic.Uint64 // numbers the panics of handlers
 	largeBody atomic.Int64  // memory of bodies over keepBytes, in bytes
@@ -45,7 +47,7 @@ func New(cfg Config, router *Router, log *slog.Logger) (*Server, error) {
 		return nil, fmt.Errorf("http: %w", err)
 	}
 	s := &Server{cfg: cfg, router: router, log: log.With("component", "httpapi")}
-	s.admission.init(cfg.MaxConns, cfg.MaxConnsPerIP)
+	s.admission = admission.New(cfg.MaxConns, cfg.MaxConnsPerIP)
 	s.answers.init(cfg.MaxAnswerMemory)
 	s.exchanges.New = func() any { return newExchange() }
 	s.readers.New = func() any { return bufio.NewReaderSize(nil, readerBytes) }
@@ -147,11 +149,11 @@ func (s *Server) ServeConn(ctx context.Context, nc net.Conn, prefix []byte) {
 
 // admit runs serve if the number of connections allows, and closes nc.
 func (s *Server) admit(nc net.Conn, serve func()) {
-	if v := s.admission.enter(); v != admitted {
-		s.refuse(nc, v)
+	if r := s.admission.Enter(); r != nil {
+		s.refuse(nc, r)
 		return
 	}
-	defer s.admission.leave()
+	defer s.admission.Leave()
 	defer func() { _ = nc.Close() }()
 	serve()
 }
@@ -173,11 +175,11 @@ func (s *Server) serveAccepted(ctx, work context.Context, nc net.Conn) {
 // serve serves an admitted connection to its end, if the number of those from its
 // address allows.
 func (s *Server) serve(ctx, work context.Context, nc net.Conn, peer netip.AddrPort, prefix []byte) {
-	if v := s.admission.enterFrom(peer.Addr()); v != admitted {
-		s.refuse(nc, v)
+	if r := s.admission.EnterFrom(peer.Addr()); r != nil {
+		s.refuse(nc, r)
 		return
 	}
-	defer s.admission.leaveFrom(peer.Addr())
+	defer s.admission.LeaveFrom(peer.Addr())
 
 	c := newConn(s, nc, peer, prefix)
 	c.work, c.draining = work, ctx.Done()

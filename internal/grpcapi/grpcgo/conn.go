@@ -78,7 +78,7 @@ func (c *conn) closed() {
 		s.mu.Lock()
 		delete(s.conns, c)
 		s.mu.Unlock()
-		s.admission.leave(c.peer.Addr())
+		s.admission.Release(c.peer.Addr())
 		c.session.Closed(s.stopping.Load())
 	})
 }

@@ -5,10 +5,11 @@ import (
 	"errors"
 	"log/slog"
 	"net"
-	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/rollcall-registry/rollcall/internal/admission"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
@@ -23,7 +24,7 @@ import (
 type Server struct {
 	handler   transport.Handler
 	log       *slog.Logger
-	admission admission
+	admission *admission.Gate
 	health    *health.Server
 	queue     *queue
 	stopping  atomic.Bool
@@ -42,7 +43,7 @@ func New(cfg Config, handler transport.Handler, logger *slog.Logger) *Server {
 	s := &Server{
 		handler:   handler,
 		log:       logger.With("component", "grpc"),
-		admission: admission{max: cfg.MaxConns, maxPerIP: cfg.MaxConnsPerIP, perIP: map[netip.Addr]int{}},
+		admission: admission.New(cfg.MaxConns, cfg.MaxConnsPerIP),
 		health:    health.NewServer(),
 		queue:     newQueue(),
 		conns:     map[*conn]struct{}{},
@@ -80,20 +81,23 @@ func (s *Server) SetServing(serving bool) {
 
 // Connections returns how many connections are served and how many were refused
 // because of their number.
-func (s *Server) Connections() (served int, refused uint64) { return s.admission.counts() }
+func (s *Server) Connections() (served int, refused uint64) {
+	inAll, ofAddress := s.admission.Refused()
+	return s.admission.Connections(), inAll + ofAddress
+}
 
 // Refused returns how many connections were refused by the limit of all connections
 // and by that of one address.
-func (s *Server) Refused() (inAll, ofAddress uint64) { return s.admission.refusals() }
+func (s *Server) Refused() (inAll, ofAddress uint64) { return s.admission.Refused() }
 
 // ServeConn takes over a connection and returns, unless it has to tell the client
 // that there are too many connections, which takes a second at most. prefix is
 // what has been read from it already. TLS is the caller's.
 func (s *Server) ServeConn(_ context.Context, nc net.Conn, prefix []byte) {
 	c := newConn(s, nc, prefix)
-	if err := s.admission.enter(c.peer.Addr()); err != nil {
-		s.log.Debug("connection refused", "reason", err, "client_id", c.peer)
-		s.admission.refuse(nc, prefix, err)
+	if r := s.admission.Admit(c.peer.Addr()); r != nil {
+		s.log.Debug("connection refused", "reason", r, "client_id", c.peer)
+		s.refuse(nc, prefix, r)
 		return
 	}
 	s.mu.Lock()

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/rollcall-registry/rollcall/internal/socket"
+
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
@@ -77,7 +79,7 @@ func newReader() *reader {
 }
 
 func newConn(s *Server, nc net.Conn, prefix []byte) *conn {
-	c := &conn{server: s, nc: nc, raw: rawConn(nc), peer: addrPort(nc.RemoteAddr()), prefix: prefix}
+	c := &conn{server: s, nc: nc, raw: socket.Raw(nc), peer: addrPort(nc.RemoteAddr()), prefix: prefix}
 	c.guard = guard{allowanceMax, time.Now()}
 	c.space.L = &c.mu
 	c.window, c.streamWindow = defaultWindow, defaultWindow
@@ -276,9 +278,6 @@ func (c *conn) fill() error {
 	return err
 }
 
-// errWouldBlock says that the socket has nothing to read now.
-var errWouldBlock = errors.New("h2: nothing to read")
-
 // fillOrWait is called with the socket by the runtime's poller: it takes a reader
 // and reads, or gives it back and has the poller wait.
 func (c *conn) fillOrWait(fd uintptr) (done bool) {
@@ -286,7 +285,7 @@ func (c *conn) fillOrWait(fd uintptr) (done bool) {
 	c.fd, c.filling = int(fd), true
 	_, c.fillErr = c.reader.buf.Peek(1)
 	c.filling = false
-	if errors.Is(c.fillErr, errWouldBlock) {
+	if errors.Is(c.fillErr, socket.ErrWouldBlock) {
 		c.releaseReader()
 		return false
 	}
@@ -297,7 +296,7 @@ func (c *conn) fillOrWait(fd uintptr) (done bool) {
 // wait for the rest of a frame, after writing what is due.
 func (c *conn) Read(p []byte) (int, error) {
 	if c.filling {
-		return readNow(c.fd, p)
+		return socket.ReadNow(c.fd, p)
 	}
 	if len(c.prefix) > 0 {
 		n := copy(p, c.prefix)

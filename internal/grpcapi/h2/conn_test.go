@@ -149,9 +149,7 @@ func TestRefusedConnections(t *testing.T) {
 		t.Errorf("%d served, %d refused, %d accepted", served, refused, e.accepted.Load())
 	}
 	wait(t, "the count of refused ones", func() bool {
-		s.admission.mu.Lock()
-		defer s.admission.mu.Unlock()
-		return s.admission.refusing == 0
+		return s.admission.Refusing() == 0
 	})
 }
 

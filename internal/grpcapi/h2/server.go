@@ -4,11 +4,12 @@ import (
 	"context"
 	"log/slog"
 	"net"
-	"net/netip"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/rollcall-registry/rollcall/internal/admission"
 
 	"github.com/rollcall-registry/rollcall/internal/grpcapi/transport"
 )
@@ -20,7 +21,7 @@ type Server struct {
 	handler   transport.Handler
 	log       *slog.Logger
 	times     times
-	admission admission
+	admission *admission.Gate
 	health    health
 	writers   writers
 
@@ -52,7 +53,7 @@ type Server struct {
 func New(cfg Config, handler transport.Handler, logger *slog.Logger) *Server {
 	s := &Server{
 		cfg: cfg, handler: handler, log: logger.With("component", "grpc"), times: defaultTimes(cfg.Keepalive),
-		admission:  admission{max: cfg.MaxConns, maxPerIP: cfg.MaxConnsPerIP, perIP: map[netip.Addr]int{}},
+		admission:  admission.New(cfg.MaxConns, cfg.MaxConnsPerIP),
 		begun:      time.Now(),
 		blocked:    make(chan struct{}, maxBlocked),
 		conns:      map[*conn]struct{}{},
@@ -71,24 +72,27 @@ func (s *Server) SetServing(serving bool) { s.health.set(serving) }
 
 // Limit sets how many connections may be served from now on, in all and of one
 // address; 0 is no limit. Those that are there stay.
-func (s *Server) Limit(inAll, perIP int) { s.admission.limit(inAll, perIP) }
+func (s *Server) Limit(inAll, perIP int) { s.admission.Limit(inAll, perIP) }
 
 // Connections returns how many connections are served and how many were refused
 // because of their number.
-func (s *Server) Connections() (served int, refused uint64) { return s.admission.counts() }
+func (s *Server) Connections() (served int, refused uint64) {
+	inAll, ofAddress := s.admission.Refused()
+	return s.admission.Connections(), inAll + ofAddress
+}
 
 // Refused returns how many connections were refused by the limit of all connections
 // and by that of one address.
-func (s *Server) Refused() (inAll, ofAddress uint64) { return s.admission.refusals() }
+func (s *Server) Refused() (inAll, ofAddress uint64) { return s.admission.Refused() }
 
 // ServeConn takes over a connection and returns. prefix is what has been read from
 // it already. TLS is the caller's.
 func (s *Server) ServeConn(_ context.Context, nc net.Conn, prefix []byte) {
 	c := newConn(s, nc, prefix)
-	if err := s.admission.enter(c.peer.Addr()); err != nil {
-		s.log.Debug("connection refused", "reason", err, "client_id", c.peer)
-		c.refusal = err.Error()
-		if !s.admission.startRefusing() {
+	if r := s.admission.Admit(c.peer.Addr()); r != nil {
+		s.log.Debug("connection refused", "reason", r, "client_id", c.peer)
+		c.refusal = r.Error()
+		if !s.admission.StartRefusing() {
 			_ = nc.Close()
 			return
 		}
@@ -130,10 +134,10 @@ func (s *Server) leave(c *conn) {
 
 func (s *Server) leaveAdmission(c *conn) {
 	if c.refusal != "" {
-		s.admission.stopRefusing()
+		s.admission.StopRefusing()
 		return
 	}
-	s.admission.leave(c.peer.Addr())
+	s.admission.Release(c.peer.Addr())
 }
 
 // Run serves until ctx ends. Then it ends every stream with UNAVAILABLE, waits a

@@ -3,6 +3,8 @@ package h2
 import (
 	"sync"
 	"syscall"
+
+	"github.com/rollcall-registry/rollcall/internal/socket"
 )
 
 // writers are a few goroutines that write to the connections on which something
@@ -90,7 +92,7 @@ type writer struct {
 func newWriter() *writer {
 	w := &writer{}
 	w.try = func(fd uintptr) bool {
-		w.n, w.err = writeNow(int(fd), w.b)
+		w.n, w.err = socket.WriteNow(int(fd), w.b)
 		return true
 	}
 	return w

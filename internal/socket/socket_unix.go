@@ -1,6 +1,6 @@
 //go:build unix
 
-package h2
+package socket
 
 import (
 	"errors"
@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// rawConn returns the socket of nc for calls that do not wait, or nil if nc is not
-// a plain one.
-func rawConn(nc net.Conn) syscall.RawConn {
+// Raw returns the socket of nc for calls that do not wait, or nil if nc is not a
+// plain one, as within TLS. Nothing that nc has read ahead may be left in it.
+func Raw(nc net.Conn) syscall.RawConn {
 	sc, ok := nc.(syscall.Conn)
 	if !ok {
 		return nil
@@ -23,14 +23,15 @@ func rawConn(nc net.Conn) syscall.RawConn {
 	return raw
 }
 
-// readNow reads what fd has, or returns errWouldBlock.
-func readNow(fd int, p []byte) (int, error) {
+// ReadNow reads into p what fd has, or returns [ErrWouldBlock]. At the end it returns
+// io.EOF.
+func ReadNow(fd int, p []byte) (int, error) {
 	for {
 		n, err := syscall.Read(fd, p)
 		switch {
 		case errors.Is(err, syscall.EINTR):
 		case errors.Is(err, syscall.EAGAIN):
-			return 0, errWouldBlock
+			return 0, ErrWouldBlock
 		case err != nil:
 			return 0, err
 		case n == 0 && len(p) > 0:
@@ -41,8 +42,9 @@ func readNow(fd int, p []byte) (int, error) {
 	}
 }
 
-// writeNow writes as much as fd takes now.
-func writeNow(fd int, p []byte) (n int, err error) {
+// WriteNow writes as much of p as fd takes now and returns how much that is, which is
+// no error when it is less than all.
+func WriteNow(fd int, p []byte) (n int, err error) {
 	for n < len(p) {
 		written, err := syscall.Write(fd, p[n:])
 		switch {

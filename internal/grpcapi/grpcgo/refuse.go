@@ -2,12 +2,9 @@ package grpcgo
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"net"
-	"net/netip"
 	"strconv"
-	"sync"
 	"time"
 
 	"golang.org/x/net/http2"
@@ -16,55 +13,13 @@ import (
 	"github.com/rollcall-registry/rollcall/internal/grpcapi/transport"
 )
 
-// admission counts connections against the two limits.
-type admission struct {
-	max, maxPerIP int // 0 is no limit
-
-	mu       sync.Mutex
-	total    int
-	perIP    map[netip.Addr]int // no entry is 0
-	refusing int
-	refused  struct{ inAll, ofAddress uint64 }
-}
-
-// enter counts a connection, or says why it is one too many.
-func (a *admission) enter(ip netip.Addr) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	switch {
-	case a.max > 0 && a.total >= a.max:
-		a.refused.inAll++
-		return fmt.Errorf("too many connections: the server serves at most %d", a.max)
-	case a.maxPerIP > 0 && a.perIP[ip] >= a.maxPerIP:
-		a.refused.ofAddress++
-		return fmt.Errorf("too many connections from this address: at most %d", a.maxPerIP)
-	}
-	a.total++
-	a.perIP[ip]++
-	return nil
-}
-
-// leave takes a connection off the count.
-func (a *admission) leave(ip netip.Addr) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.total--
-	if a.perIP[ip]--; a.perIP[ip] == 0 {
-		delete(a.perIP, ip)
-	}
-}
-
-// maxRefusing is how many refused connections may wait for their client to read
-// the reason; further ones are closed without one.
-const maxRefusing = 64
-
 // refuse tells a client why it is not served, and closes its connection.
-func (a *admission) refuse(nc net.Conn, prefix []byte, reason error) {
+func (s *Server) refuse(nc net.Conn, prefix []byte, reason error) {
 	defer func() { _ = nc.Close() }()
-	if !a.startRefusing() {
+	if !s.admission.StartRefusing() {
 		return
 	}
-	defer a.stopRefusing()
+	defer s.admission.StopRefusing()
 	if nc.SetDeadline(time.Now().Add(lingerTime)) != nil || answerOnce(nc, prefix, reason.Error()) != nil {
 		return
 	}
@@ -117,35 +72,4 @@ func refusalHeaders(text string) []byte {
 		_ = enc.WriteField(f) // into memory, which does not fail
 	}
 	return b.Bytes()
-}
-
-func (a *admission) startRefusing() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.refusing >= maxRefusing {
-		return false
-	}
-	a.refusing++
-	return true
-}
-
-func (a *admission) stopRefusing() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.refusing--
-}
-
-// counts returns how many connections are served and how many were refused.
-func (a *admission) counts() (served int, refused uint64) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.total, a.refused.inAll + a.refused.ofAddress
-}
-
-// refusals returns how many were refused by the limit of all connections and by that
-// of an address.
-func (a *admission) refusals() (inAll, ofAddress uint64) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.refused.inAll, a.refused.ofAddress
 }
