@@ -32,10 +32,19 @@ func between(t *testing.T, s *server) *proxy {
 	t.Helper()
 	host, port := split(t, s.addr)
 	p := &proxy{
-		addr: freeAddr(t), stop: make(chan struct{}), links: map[*link]bool{},
+		stop: make(chan struct{}), links: map[*link]bool{},
 		targets: []string{s.addr, net.JoinHostPort(host, strconv.Itoa(port+grpcOffset))},
 	}
-	p.open(t)
+	var err error
+	for range 10 { // a free port may be taken before it is listened on
+		p.addr = freeAddr(t)
+		if err = p.listen(); err == nil {
+			break
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
 		close(p.stop)
 		p.close()
@@ -61,17 +70,33 @@ func split(t *testing.T, addr string) (host string, port int) {
 // open lets new connections come.
 func (p *proxy) open(t *testing.T) {
 	t.Helper()
-	host, port := split(t, p.addr)
+	if err := p.listen(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// listen listens on the ports of the proxy, or on none.
+func (p *proxy) listen() error {
+	host, text, err := net.SplitHostPort(p.addr)
+	if err != nil {
+		return err
+	}
+	port, err := strconv.Atoi(text)
+	if err != nil {
+		return err
+	}
 	for i, target := range p.targets {
 		l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port+i*grpcOffset)))
 		if err != nil {
-			t.Fatal(err)
+			p.close()
+			return err
 		}
 		p.mu.Lock()
 		p.listeners = append(p.listeners, l)
 		p.mu.Unlock()
 		p.pumps.Go(func() { p.accept(l, target) })
 	}
+	return nil
 }
 
 // close refuses new connections.
