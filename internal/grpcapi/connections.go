@@ -6,6 +6,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/rollcall-registry/rollcall/api/grpcv2"
@@ -146,7 +147,7 @@ type shed struct {
 	redirect string
 }
 
-// Shed asks as many clients to go as are above target, one after the other and in
+// Shed asks as many clients to go as are above target, [shedAtOnce] at a time and in
 // the background; a target below 1 asks nobody. A later call takes the place of
 // one that has not begun.
 func (a *API) Shed(target int, redirect string) {
@@ -175,7 +176,13 @@ func (a *API) shedClients(ctx context.Context) {
 	}
 }
 
-// shedDown asks those who came last to go.
+// shedAtOnce bounds the clients that are asked to go and have not answered yet. Those
+// who answer do so in milliseconds, so that the others are asked without delay, and
+// as many that hang cost three seconds together.
+const shedAtOnce = 256
+
+// shedDown asks those who came last to go, and returns when all have answered or
+// have had their time.
 func (a *API) shedDown(ctx context.Context, s shed) {
 	list := a.Connections()
 	surplus := len(list) - s.target
@@ -184,10 +191,18 @@ func (a *API) shedDown(ctx context.Context, s shed) {
 	}
 	slices.SortFunc(list, func(a, b naming.Connection) int { return cmp.Compare(b.Since, a.Since) })
 	a.log.Info("clients are asked to go to another server", "clients", surplus, "redirect", s.redirect)
+	var asked sync.WaitGroup
+	defer asked.Wait()
+	room := make(chan struct{}, shedAtOnce)
 	for _, c := range list[:surplus] {
-		if ctx.Err() != nil {
+		select {
+		case <-ctx.Done():
 			return
+		case room <- struct{}{}:
 		}
-		a.Reset(ctx, c.ID, s.redirect)
+		asked.Go(func() {
+			a.Reset(ctx, c.ID, s.redirect)
+			<-room
+		})
 	}
 }

@@ -130,12 +130,11 @@ func (f *frames) Next(m *transport.Message) bool {
 	}
 	d, found := c.nextPush(now)
 	c.mu.Unlock()
-	switch {
-	case !found:
-		return false
-	case d.write(m):
-		return true
-	default: // it is too large for the client
-		return f.Next(m)
+	// One that is too large for the client is given up, and another takes its turn.
+	for found && !d.write(m) {
+		c.mu.Lock()
+		d, found = c.nextPush(now)
+		c.mu.Unlock()
 	}
+	return found
 }
