@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -73,6 +74,39 @@ func TestConnectionLimitsAreReloaded(t *testing.T) {
 			t.Errorf("a connection that is there: %v", err)
 		}
 	}
+	cfg.HTTP.MaxConnsPerIP = 1
+	s.Reload(cfg)
+	held, err := net.Dial("tcp", s.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	if got := askRaw(t, held); !strings.HasPrefix(got, "HTTP/1.1 200 ") {
+		t.Errorf("the first of its address: %q", got)
+	}
+	next, err := net.Dial("tcp", s.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer next.Close()
+	if got := askRaw(t, next); !strings.HasPrefix(got, "HTTP/1.1 429 ") {
+		t.Errorf("one more of its address: %q", got)
+	}
+}
+
+// askRaw asks for the liveness on a connection and returns the beginning of the answer.
+func askRaw(t *testing.T, nc net.Conn) string {
+	t.Helper()
+	if _, err := nc.Write([]byte("GET /livez HTTP/1.1\r\nHost: h\r\n\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	_ = nc.SetReadDeadline(time.Now().Add(grpctest.Patience))
+	answer := make([]byte, 1<<10)
+	n, err := nc.Read(answer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(answer[:n])
 }
 
 // awaitMetrics waits until the metrics have lines.

@@ -175,14 +175,15 @@ func (s *Server) serve(ctx context.Context, crew *crew, p *parts, dir *store.Dir
 }
 
 // Reload takes over the settings of cfg that can change while the server runs:
-// the ranges that UDP pushes may go to, and how many gRPC connections are taken. It
-// reads the files of the certificate again. The caller has validated cfg.
+// the ranges that UDP pushes may go to, and how many connections are taken. It reads
+// the files of the certificate again. The caller has validated cfg.
 func (s *Server) Reload(cfg Config) {
 	p := s.parts.Load()
 	if p == nil {
 		return
 	}
 	p.udp.Admission().SetAllowed(cfg.UDP.Allow)
+	p.http.Limit(cfg.HTTP.MaxConns, cfg.HTTP.MaxConnsPerIP)
 	p.conns.Limit(cfg.GRPCConn.MaxConns, cfg.GRPCConn.MaxConnsPerIP)
 	if p.certs != nil {
 		p.certs.Reload()

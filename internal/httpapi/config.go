@@ -46,11 +46,11 @@ type Config struct {
 
 	// MaxConns limits the connections served at once; 0 is no limit. One more is
 	// answered 503 and closed.
-	MaxConns int `config:"http.max-connections" help:"Most connections served at once; 0 is no limit."`
+	MaxConns int `config:"http.max-connections" help:"Most connections served at once; 0 is no limit." reload:"true"`
 	// MaxConnsPerIP limits the connections of one client address, which behind
 	// PROXY protocol is the address that the header names; 0 is no limit. One
 	// more is answered 429 and closed.
-	MaxConnsPerIP int `config:"http.max-connections-per-address" help:"Most connections of one client address; 0 is no limit."`
+	MaxConnsPerIP int `config:"http.max-connections-per-address" help:"Most connections of one client address; 0 is no limit." reload:"true"`
 
 	// TrustedProxies are the ranges whose X-Forwarded-For, and PROXY header if
 	// ProxyProtocol is set, are believed.

@@ -8,6 +8,10 @@ import (
 	"github.com/rollcall-registry/rollcall/internal/admission"
 )
 
+// Limit sets how many connections may be served from now on, in all and of one
+// address; 0 is no limit. Those that are there stay.
+func (s *Server) Limit(inAll, ofAddress int) { s.admission.Limit(inAll, ofAddress) }
+
 // Connections returns how many connections are open.
 func (s *Server) Connections() int { return s.admission.Connections() }
 
