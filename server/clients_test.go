@@ -2,7 +2,9 @@ package server_test
 
 import (
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -91,6 +93,38 @@ func TestConnectionLimitsAreReloaded(t *testing.T) {
 	defer next.Close()
 	if got := askRaw(t, next); !strings.HasPrefix(got, "HTTP/1.1 429 ") {
 		t.Errorf("one more of its address: %q", got)
+	}
+}
+
+// At the limit of subscriptions, a client of gRPC is told which setting it is, and
+// one of HTTP gets its list and goes on polling.
+func TestSubscriptionLimit(t *testing.T) {
+	t.Parallel()
+	s := servertest.New(t, func(c *server.Config) { c.Limits.SubscriptionLimit = 1 })
+	client, _ := connect(t, s, "someone/1")
+	subscribe := func(service string) string {
+		return string(client.Call(t, "SubscribeServiceRequest",
+			`{"namespace":"public","groupName":"DEFAULT_GROUP","subscribe":true,"serviceName":"`+service+`"}`).Body)
+	}
+	if got := subscribe("orders"); !strings.Contains(got, `"resultCode":200`) {
+		t.Errorf("the first: %s", got)
+	}
+	if got := subscribe("stock"); !strings.Contains(got, `"errorCode":500`) || !strings.Contains(got, "limits.subscriptions") {
+		t.Errorf("one more: %s", got)
+	}
+	request, err := http.NewRequestWithContext(t.Context(), "GET", s.URL()+"/nacos/v1/ns/instance/list?serviceName=orders&udpPort=50000", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("User-Agent", "Nacos-Java-Client:v1.4.8")
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != 200 || !strings.Contains(string(body), `"cacheMillis":3000`) {
+		t.Errorf("over HTTP: %d %s (%v)", answer.StatusCode, body, err)
 	}
 }
 

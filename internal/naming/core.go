@@ -14,11 +14,15 @@ type Config struct {
 	MetadataLimit int `config:"limits.metadata" help:"largest number of characters in keys and values of one instance's metadata"`
 	ServiceLimit  int `config:"limits.services" help:"largest number of services in one namespace; 0 means no limit"`
 	InstanceLimit int `config:"limits.instances" help:"largest number of instances on this server; 0 means no limit"`
+	// A subscription costs its client's own texts and a place in the lists, 300 bytes
+	// to some kilobytes.
+	SubscriptionLimit int `config:"limits.subscriptions" help:"largest number of subscriptions on this server, each of one client to one service; 0 means no limit"`
 }
 
 // DefaultConfig returns the limits of a server that was told nothing: 64 KiB of
-// metadata, because Dubbo and its kin need far more than the 1,024 of Nacos.
-func DefaultConfig() Config { return Config{MetadataLimit: 64 << 10} }
+// metadata, because Dubbo and its kin need far more than the 1,024 of Nacos, and more
+// subscriptions than ten thousand clients of a hundred services have.
+func DefaultConfig() Config { return Config{MetadataLimit: 64 << 10, SubscriptionLimit: 1_000_000} }
 
 // Clock reads the time of a command. health.Clock is the one of a server.
 type Clock interface {
@@ -104,7 +108,7 @@ func (c Config) Validate() error {
 	for _, l := range []struct {
 		key string
 		n   int
-	}{{"limits.metadata", c.MetadataLimit}, {"limits.services", c.ServiceLimit}, {"limits.instances", c.InstanceLimit}} {
+	}{{"limits.metadata", c.MetadataLimit}, {"limits.services", c.ServiceLimit}, {"limits.instances", c.InstanceLimit}, {"limits.subscriptions", c.SubscriptionLimit}} {
 		if l.n < 0 {
 			errs = append(errs, fmt.Errorf("%s: %d is negative", l.key, l.n))
 		}

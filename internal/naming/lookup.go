@@ -60,10 +60,25 @@ func (c *Core) Locate(key registry.ServiceKey, instance registry.InstanceKey) re
 	return instance
 }
 
-// Subscribe adds a subscriber, or renews one that is there.
+// Subscribe adds a subscriber, or renews one that is there. A new one beyond the
+// limit is refused with LimitExceeded.
 func (c *Core) Subscribe(_ context.Context, cause registry.Cause, s *registry.Subscriber) error {
+	if err := c.admitSubscription(s); err != nil {
+		return err
+	}
 	_, err := c.store.Apply(&registry.Subscribe{Meta: c.meta(cause), Subscriber: s})
 	return err
+}
+
+// admitSubscription is not exact: calls at the same time may all be let in.
+func (c *Core) admitSubscription(s *registry.Subscriber) error {
+	limit := int64(c.cfg.SubscriptionLimit)
+	if limit <= 0 || c.store.Counts().Subscribers < limit || c.store.Subscriber(s.Service, s.SubscriberKey) != nil {
+		return nil
+	}
+	c.slog.Warn("subscription refused: the limit of limits.subscriptions is reached", "limit", limit)
+	return registry.Refuse(registry.LimitExceeded, "", "",
+		"the server has %d subscriptions, the limit of limits.subscriptions: end some, or have its operator raise it", limit)
 }
 
 // Unsubscribe ends a subscription.

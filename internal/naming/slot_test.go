@@ -2,6 +2,7 @@ package naming
 
 import (
 	"math"
+	"net/netip"
 	"testing"
 
 	"github.com/rollcall-registry/rollcall/internal/registry"
@@ -72,6 +73,22 @@ func TestPublishRefuses(t *testing.T) {
 	_, err := r.Publish(t.Context(), testCause, slot(key("10.0.0.1", 2, "DEFAULT")))
 	r.refused("the limit", err, registry.LimitExceeded)
 	r.publish(slot(key("10.0.0.1", 1, "DEFAULT"))) // what is there may be renewed
+}
+
+// At the limit of subscriptions those that are there are renewed.
+func TestSubscriptionLimit(t *testing.T) {
+	r := newRig(t)
+	r.cfg.SubscriptionLimit = 1
+	r.subscribe("10.0.0.1:5000", "")
+	err := r.Subscribe(t.Context(), testCause, &registry.Subscriber{
+		SubscriberKey: registry.SubscriberKey{Addr: netip.MustParseAddrPort("10.0.0.2:5000")},
+		Service:       orders, Protocol: registry.ProtocolUDP,
+	})
+	r.refused("one more", err, registry.LimitExceeded)
+	r.subscribe("10.0.0.1:5000", "")
+	if n := r.store.Counts().Subscribers; n != 1 {
+		t.Errorf("%d subscriptions, want 1", n)
+	}
 }
 
 // Deregistering drops overrides, replacing one instance by another does not.

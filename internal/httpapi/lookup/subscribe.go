@@ -1,6 +1,7 @@
 package lookup
 
 import (
+	"errors"
 	"net/netip"
 
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
@@ -41,7 +42,8 @@ type Outcome int
 
 // What can become of it.
 const (
-	// Polls: the client wants no packets, or cannot read them.
+	// Polls: the client wants no packets, or cannot read them, or the server has as
+	// many subscriptions as it may.
 	Polls Outcome = iota
 	// Refused: it is listed as a subscriber, but its address is not its own.
 	Refused
@@ -75,6 +77,8 @@ func (q *Query) Subscribe(x *httpapi.Exchange, core *naming.Core, judge Judge, f
 		Service:       q.Key, Protocol: registry.ProtocolUDP, App: q.App, Form: form, Refused: verdict.Refused,
 	})
 	switch {
+	case beyondLimit(err):
+		return Polls, nil // the look-up itself is good
 	case err != nil:
 		return Polls, err
 	case verdict.Refused != "":
@@ -82,6 +86,14 @@ func (q *Query) Subscribe(x *httpapi.Exchange, core *naming.Core, judge Judge, f
 	default:
 		return Pushed, nil
 	}
+}
+
+func beyondLimit(err error) bool {
+	if err == nil { // nearly always, and errors.As would cost an allocation
+		return false
+	}
+	var refusal *registry.Error
+	return errors.As(err, &refusal) && refusal.Code == registry.LimitExceeded
 }
 
 // size is what a subscription would keep, in bytes.
