@@ -1,6 +1,7 @@
 package rollcall
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,11 +71,8 @@ func New(options ...Option) (*Client, error) {
 
 // build makes a client that does nothing yet.
 func build(options []Option) (*Client, error) {
-	cfg := defaults()
-	for _, option := range options {
-		option(&cfg)
-	}
-	if err := cfg.check(); err != nil {
+	cfg, err := configOf(options)
+	if err != nil {
 		return nil, err
 	}
 	c := &Client{
@@ -251,18 +249,11 @@ func (c *Client) Close() error {
 	}
 }
 
-// service fills in the defaults and checks the name.
-func (c *Client) service(op string, s Service) (Service, error) {
-	if s.Namespace == "" {
-		s.Namespace = c.cfg.namespace
-	}
-	if s.Group == "" {
-		s.Group = c.cfg.group
-	}
-	if err := s.check(); err != nil {
-		return s, opError(op, s, err)
-	}
-	return s, nil
+// complete fills in the defaults of a service and returns what is wrong with its name.
+func (c *Client) complete(s Service) (Service, error) {
+	s.Namespace = cmp.Or(s.Namespace, c.cfg.namespace)
+	s.Group = cmp.Or(s.Group, c.cfg.group)
+	return s, s.check()
 }
 
 // broadcast wakes all who wait.

@@ -1,6 +1,9 @@
 package rollcall
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // QueryOption changes a look-up.
 type QueryOption interface{ applyQuery(*filter) }
@@ -26,25 +29,60 @@ type filter struct {
 	health   Health
 	metadata [][2]string
 	tests    []func(*Instance) bool
+	faults   []error
 }
 
-// WithClusters shows the instances of these clusters only.
+func (f *filter) fault(format string, args ...any) {
+	f.faults = append(f.faults, invalid(format, args...))
+}
+
+// WithClusters shows the instances of these clusters only; an empty name stands for
+// DEFAULT. Without it, those of all clusters are shown.
 func WithClusters(names ...string) FilterOption {
-	return func(f *filter) { f.clusters = append(f.clusters, names...) }
+	names = slices.Clone(names)
+	return func(f *filter) {
+		if len(names) == 0 {
+			f.fault("WithClusters(): name a cluster, or leave it out for all")
+		}
+		for _, name := range names {
+			name = cmp.Or(name, DefaultCluster)
+			if !clusterName.MatchString(name) {
+				f.fault("WithClusters(%s): give up to 64 letters, digits and dashes", shortened(name))
+			}
+			f.clusters = append(f.clusters, name)
+		}
+	}
 }
 
 // WithHealth shows instances by their health; by default all are shown.
-func WithHealth(h Health) FilterOption { return func(f *filter) { f.health = h } }
+func WithHealth(h Health) FilterOption {
+	return func(f *filter) {
+		if h > OnlyUnhealthy {
+			f.fault("WithHealth(%d): give AnyHealth, OnlyHealthy or OnlyUnhealthy", h)
+		}
+		f.health = h
+	}
+}
 
-// WithMetadata shows instances whose metadata has this entry.
+// WithMetadata shows instances whose metadata has this entry. The key is not empty.
 func WithMetadata(key, value string) FilterOption {
-	return func(f *filter) { f.metadata = append(f.metadata, [2]string{key, value}) }
+	return func(f *filter) {
+		if key == "" {
+			f.fault("WithMetadata(%q, %s): give a key", key, shortened(value))
+		}
+		f.metadata = append(f.metadata, [2]string{key, value})
+	}
 }
 
 // WithFilter shows the instances for which keep returns true. It must depend on the
 // instance alone. An instance at which it panics is not shown.
 func WithFilter(keep func(*Instance) bool) FilterOption {
-	return func(f *filter) { f.tests = append(f.tests, keep) }
+	return func(f *filter) {
+		if keep == nil {
+			f.fault("WithFilter(nil): give a function")
+		}
+		f.tests = append(f.tests, keep)
+	}
 }
 
 // apply returns the snapshot of what passes; s itself if all does.

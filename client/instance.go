@@ -1,9 +1,11 @@
 package rollcall
 
 import (
+	"errors"
+	"fmt"
 	"maps"
-	"math"
 	"net"
+	"net/netip"
 	"regexp"
 	"strconv"
 	"strings"
@@ -88,31 +90,65 @@ func (i *Instance) Equal(o *Instance) bool {
 const (
 	maxWeight = 10000
 	minWeight = 0.01 // a smaller one that is not 0 becomes this, as on servers
+	maxHost   = 253  // bytes of a host name, by RFC 1035
+	// maxMetadata bounds the keys and values together, in bytes, so that what no
+	// server takes is not sent. Servers take less: Rollcall 64 KiB by default.
+	maxMetadata = 1 << 20
 )
 
 var clusterName = regexp.MustCompile(`^[0-9a-zA-Z-]{1,64}$`)
 
-// normal returns the instance as it is registered, or what is wrong with it.
+// normal returns the instance as it is registered, or all that is wrong with it.
 func (i Instance) normal() (wire.Instance, error) {
 	i.IP = strings.TrimSpace(i.IP)
 	if i.Cluster == "" {
 		i.Cluster = DefaultCluster
 	}
-	switch {
-	case i.IP == "":
-		return wire.Instance{}, invalid("an instance has no address")
-	case strings.ContainsAny(i.IP, " \t\r\n\x00,;/"):
-		return wire.Instance{}, invalid("%q is no address", i.IP)
-	case i.Port == 0:
-		return wire.Instance{}, invalid("the port of an instance is 0")
-	case math.IsNaN(i.Weight) || i.Weight < 0 || i.Weight > maxWeight:
-		return wire.Instance{}, invalid("weight %v is not between 0 and %d", i.Weight, maxWeight)
-	case !clusterName.MatchString(i.Cluster):
-		return wire.Instance{}, invalid("cluster %q may have letters, digits and dashes only, at most 64", i.Cluster)
+	var faults []error
+	fault := func(format string, args ...any) { faults = append(faults, invalid(format, args...)) }
+	if why := hostFault(i.IP); why != "" {
+		fault("Instance.IP %s: %s", shortened(i.IP), why)
+	}
+	if i.Port == 0 {
+		fault("Instance.Port is 0: give 1 to 65535")
+	}
+	if !(i.Weight >= 0 && i.Weight <= maxWeight) { // NaN is neither
+		fault("Instance.Weight %v: give 0 to %d", i.Weight, maxWeight)
+	}
+	if !clusterName.MatchString(i.Cluster) {
+		fault("Instance.Cluster %s: give up to 64 letters, digits and dashes", shortened(i.Cluster))
+	}
+	size := 0
+	for key, value := range i.Metadata {
+		size += len(key) + len(value)
+	}
+	if size > maxMetadata {
+		fault("Instance.Metadata has %d bytes: give at most %d", size, maxMetadata)
+	}
+	if faults != nil {
+		return wire.Instance{}, errors.Join(faults...)
 	}
 	if i.Weight > 0 && i.Weight < minWeight {
 		i.Weight = minWeight
 	}
 	i.Metadata = maps.Clone(i.Metadata)
 	return wire.Instance(i), nil
+}
+
+// hostFault says why clients could not reach a host; it is empty if they may.
+func hostFault(host string) string {
+	address, err := netip.ParseAddr(host)
+	switch {
+	case err == nil && (address.IsUnspecified() || address.IsMulticast()):
+		return "nobody can connect to it; give the address of one host"
+	case err == nil:
+		return ""
+	case host == "":
+		return "it is empty; give an address or a host name"
+	case len(host) > maxHost:
+		return fmt.Sprintf("a host name has at most %d bytes", maxHost)
+	case strings.ContainsAny(host, " ,;/:[]") || hasControl(host):
+		return "it is neither an address nor a host name; the port is a field of its own"
+	}
+	return ""
 }

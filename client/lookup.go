@@ -29,12 +29,10 @@ type flight struct {
 // that of the disk cache, if there is one.
 func (c *Client) Lookup(ctx context.Context, s Service, options ...QueryOption) (*Snapshot, error) {
 	var f filter
-	for _, option := range options {
-		option.applyQuery(&f)
-	}
-	s, err := c.service("lookup", s)
-	if err != nil {
-		return nil, err
+	faults := applyEach(options, func(o QueryOption) { o.applyQuery(&f) })
+	s, named := c.complete(s)
+	if err := errors.Join(append(f.faults, faults, named)...); err != nil {
+		return nil, opError("lookup", s, err)
 	}
 	whole, err := c.lookup(ctx, s.wire())
 	if err != nil {

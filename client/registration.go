@@ -18,7 +18,7 @@ type RegisterOption interface{ applyRegister(*registerConfig) }
 type registerConfig struct {
 	async    bool
 	metadata map[string]string
-	fault    error
+	faults   []error
 }
 
 // AsyncOption is for registrations and watches alike.
@@ -36,12 +36,14 @@ func (f registerFunc) applyRegister(c *registerConfig) { f(c) }
 
 // WithHeartbeat sets how often beats are sent over HTTP, and after which silence the
 // server holds the instance for unhealthy and removes it; by default 5, 15 and 30 s.
-// They become metadata of the instance, and neither of the latter two may be less
-// than the first.
+// They become metadata of the instance, in whole milliseconds, at least 1, and neither
+// of the latter two may be less than the first.
 func WithHeartbeat(interval, timeout, deletion time.Duration) RegisterOption {
 	return registerFunc(func(c *registerConfig) {
-		if interval < time.Millisecond || timeout < interval || deletion < interval {
-			c.fault = invalid("a heartbeat of %v, %v and %v", interval, timeout, deletion)
+		if interval < time.Millisecond || timeout < interval || deletion < interval || max(timeout, deletion) > mostDuration {
+			c.faults = append(c.faults, invalid(
+				"WithHeartbeat(%v, %v, %v): give %v or more for the first, as much or more for the others, and at most %v",
+				interval, timeout, deletion, time.Millisecond, mostDuration))
 		}
 		millis := func(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 		c.metadata = map[string]string{
@@ -119,15 +121,10 @@ type Registration struct {
 // gets [ErrClosed].
 func (c *Client) Register(ctx context.Context, s Service, in Instance, options ...RegisterOption) (*Registration, error) {
 	var cfg registerConfig
-	for _, option := range options {
-		option.applyRegister(&cfg)
-	}
-	s, err := c.service("register", s)
-	if err != nil {
-		return nil, err
-	}
-	want, err := in.normal()
-	if err = errors.Join(err, cfg.fault); err != nil {
+	faults := applyEach(options, func(o RegisterOption) { o.applyRegister(&cfg) })
+	s, named := c.complete(s)
+	want, fit := in.normal()
+	if err := errors.Join(append(cfg.faults, faults, named, fit)...); err != nil {
 		return nil, opError("register", s, err)
 	}
 	if len(cfg.metadata) > 0 {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -400,48 +399,6 @@ func TestPersistent(t *testing.T) {
 		}
 		if st := c.Status(); st.Registrations != 0 {
 			t.Errorf("status %+v", st)
-		}
-	})
-}
-
-func TestBadArguments(t *testing.T) {
-	inBubble(t, func(t *testing.T, c *Client, w *fakeWire) {
-		w.up()
-		good := NewInstance("10.0.0.1", 1)
-		with := func(change func(*Instance)) Instance { i := good; change(&i); return i }
-		for name, bad := range map[string]struct {
-			s  Service
-			in Instance
-		}{
-			"no name":      {Service{}, good},
-			"at in name":   {Service{Name: "a@@b"}, good},
-			"long":         {Service{Name: strings.Repeat("x", 600)}, good},
-			"no address":   {orders, with(func(i *Instance) { i.IP = "" })},
-			"bad address":  {orders, with(func(i *Instance) { i.IP = "a b" })},
-			"no port":      {orders, with(func(i *Instance) { i.Port = 0 })},
-			"NaN":          {orders, with(func(i *Instance) { i.Weight = math.NaN() })},
-			"negative":     {orders, with(func(i *Instance) { i.Weight = -1 })},
-			"heavy":        {orders, with(func(i *Instance) { i.Weight = 10001 })},
-			"bad cluster":  {orders, with(func(i *Instance) { i.Cluster = "a_b" })},
-			"zero value":   {orders, Instance{}},
-			"control char": {Service{Name: "a\nb"}, good},
-		} {
-			if _, err := c.Register(t.Context(), bad.s, bad.in); !errors.Is(err, ErrInvalidArgument) {
-				t.Errorf("%s: got %v", name, err)
-			}
-		}
-		if _, err := c.Register(t.Context(), orders, good, WithHeartbeat(5*time.Second, time.Second, time.Second)); !errors.Is(err, ErrInvalidArgument) {
-			t.Errorf("got %v", err)
-		}
-		if w.ops("") != 0 {
-			t.Error("a server was asked")
-		}
-		r := mustRegister(t, c, 1, WithHeartbeat(time.Second, 3*time.Second, 9*time.Second))
-		if err := r.Update(t.Context(), func(i *Instance) { i.Port = 2 }); !errors.Is(err, ErrInvalidArgument) {
-			t.Errorf("got %v", err)
-		}
-		if m := r.Instance().Metadata; m["preserved.heart.beat.interval"] != "1000" || m["preserved.heart.beat.timeout"] != "3000" || m["preserved.ip.delete.timeout"] != "9000" {
-			t.Errorf("metadata %v", m)
 		}
 	})
 }

@@ -3,6 +3,7 @@ package rollcall
 import (
 	"cmp"
 	"context"
+	"errors"
 	"iter"
 	"slices"
 	"strings"
@@ -18,13 +19,14 @@ import (
 // client.
 type ServiceQuery struct {
 	Namespace, Group string
-	// PageSize is how many are asked for at once, by default 200.
+	// PageSize is how many are asked for at once, 1 to 100,000; 0 stands for 200.
 	PageSize int
 }
 
 // The bounds of lists of services.
 const (
 	defaultPage = 200
+	mostPage    = 100_000
 	// maxPages bounds how many pages are asked for, in case a server never ends.
 	maxPages = 10000
 )
@@ -33,10 +35,10 @@ const (
 // first error.
 func (c *Client) Services(ctx context.Context, q ServiceQuery) iter.Seq2[Service, error] {
 	return func(yield func(Service, error) bool) {
-		ns, group := cmp.Or(q.Namespace, c.cfg.namespace), cmp.Or(q.Group, c.cfg.group)
-		size := q.PageSize
-		if size <= 0 {
-			size = defaultPage
+		ns, group, size := cmp.Or(q.Namespace, c.cfg.namespace), cmp.Or(q.Group, c.cfg.group), cmp.Or(q.PageSize, defaultPage)
+		if err := q.check(); err != nil {
+			yield(Service{}, opError("services", Service{Namespace: ns, Group: group}, err))
+			return
 		}
 		seen := 0
 		for page := 1; page <= maxPages; page++ {
@@ -55,6 +57,15 @@ func (c *Client) Services(ctx context.Context, q ServiceQuery) iter.Seq2[Service
 			}
 		}
 	}
+}
+
+// check returns all that is wrong with a query.
+func (q ServiceQuery) check() error {
+	var fault error
+	if q.PageSize < 0 || q.PageSize > mostPage {
+		fault = invalid("ServiceQuery.PageSize %d: give 1 to %d, or 0 for %d", q.PageSize, mostPage, defaultPage)
+	}
+	return errors.Join(fault, checkNames("ServiceQuery", q.Namespace, q.Group, ""))
 }
 
 // page asks for a page of names, once there is a connection.
@@ -118,7 +129,7 @@ func (c *Client) WatchServices(ctx context.Context, p Pattern) (*ServiceWatch, e
 		Namespace: cmp.Or(p.Namespace, c.cfg.namespace), Group: cmp.Or(p.Group, c.cfg.group), Name: cmp.Or(p.Name, "*"),
 	}
 	shown := Service{key.Namespace, key.Group, key.Name}
-	if err := shown.check(); err != nil {
+	if err := checkNames("Pattern", key.Namespace, key.Group, key.Name); err != nil {
 		return nil, opError("watch services", shown, err)
 	}
 	w, err := c.addServiceWatch(key)

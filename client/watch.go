@@ -2,6 +2,7 @@ package rollcall
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"slices"
 	"sync"
@@ -43,12 +44,10 @@ type Watch struct {
 // that, there is no watch; see [WithAsync]. ctx does not bound the life of the watch.
 func (c *Client) Watch(ctx context.Context, s Service, options ...WatchOption) (*Watch, error) {
 	var cfg watchConfig
-	for _, option := range options {
-		option.applyWatch(&cfg)
-	}
-	s, err := c.service("watch", s)
-	if err != nil {
-		return nil, err
+	faults := applyEach(options, func(o WatchOption) { o.applyWatch(&cfg) })
+	s, named := c.complete(s)
+	if err := errors.Join(append(cfg.filter.faults, faults, named)...); err != nil {
+		return nil, opError("watch", s, err)
 	}
 	w, err := c.addWatch(s.wire(), cfg.filter)
 	if err == nil && !cfg.async {

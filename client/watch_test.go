@@ -883,24 +883,3 @@ func TestReadyAndStatus(t *testing.T) {
 		}
 	})
 }
-
-func TestOptionsTellAllFaults(t *testing.T) {
-	_, err := New(WithServers("a b", "ftp://x", "host:99999"), WithEndpoint("http://x"), WithTimeout(-1), WithProtocol(9), WithBackoff(2, 1))
-	if err == nil {
-		t.Fatal("taken")
-	}
-	for _, part := range []string{"a b", "ftp://x", "99999", "exclude", "timeout", "protocol", "back-off"} {
-		if !strings.Contains(err.Error(), part) {
-			t.Errorf("nothing of %q in: %v", part, err)
-		}
-	}
-	if !errors.Is(err, ErrInvalidArgument) {
-		t.Errorf("got %v", err)
-	}
-	if _, err := New(WithServers("host:65000")); err == nil || !strings.Contains(err.Error(), "66000") {
-		t.Errorf("a gRPC port that does not exist: %v", err)
-	}
-	if _, err := New(); !errors.Is(err, ErrNoServers) {
-		t.Errorf("got %v", err)
-	}
-}
