@@ -2,6 +2,7 @@ package grpcapi
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -378,6 +379,37 @@ func TestConnections(t *testing.T) {
 			t.Errorf("after the end: waiting %v, agents %v", waiting, r.Agents())
 		}
 	})
+}
+
+// Labels cost memory as long as the connection lasts, so the first of them are kept
+// that fit. Those that mean something to the server count in any case.
+func TestLabelsAreBounded(t *testing.T) {
+	some := func(n, size int) map[string]string {
+		labels := map[string]string{"module": "naming", "AppName": "shop"}
+		for i := range n {
+			labels[fmt.Sprintf("l%03d", i)] = strings.Repeat("v", size)
+		}
+		return labels
+	}
+	for _, tt := range []struct {
+		name          string
+		labels        map[string]string
+		kept, dropped int
+	}{
+		{"none", nil, 0, 0},
+		{"a few", some(10, 100), 12, 0},
+		{"too many", some(100, 1), maxLabels, 102 - maxLabels},
+		{"too long together", some(20, 250), 16 + 2, 4}, // 16 of 254 bytes each, and the two short ones
+		{"one too long", some(1, 100_000), 3, 0},        // it is cut
+	} {
+		who, dropped := identityOf(&grpcv2.Setup{Labels: tt.labels}, "10.0.0.7")
+		if len(who.labels) != tt.kept || dropped != tt.dropped {
+			t.Errorf("%s: kept %d and dropped %d, want %d and %d", tt.name, len(who.labels), dropped, tt.kept, tt.dropped)
+		}
+		if tt.labels != nil && (!who.naming || who.app != "shop") {
+			t.Errorf("%s: naming %v, application %q", tt.name, who.naming, who.app)
+		}
+	}
 }
 
 func TestReset(t *testing.T) {

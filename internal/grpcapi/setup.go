@@ -20,7 +20,7 @@ type identity struct {
 	app     string
 	module  string
 	tenant  string
-	labels  []label // sorted by name
+	labels  []label // sorted by name; see maxLabels
 	// naming: the client may register and subscribe.
 	naming bool
 	// newer: the client has abilities of 3.x, and gets answers in that form.
@@ -53,6 +53,10 @@ func (who *identity) maxMessage() int {
 const (
 	// maxText bounds each text of an identity, in bytes; more is cut off.
 	maxText = 256
+	// maxLabels and maxLabelText bound the labels of an identity and, in bytes, their
+	// names and values together. SDKs send about five, of 200 bytes.
+	maxLabels    = 64
+	maxLabelText = 4 << 10
 	// namingModule is the label of connections that may register and subscribe.
 	namingModule = "naming"
 	// configModule is the label of connections for configurations, whose fuzzy
@@ -70,8 +74,10 @@ func keep(s string) string {
 	return unique.Make(s).Value()
 }
 
-func identityOf(s *grpcv2.Setup, clientIP string) *identity {
-	who := &identity{
+// identityOf returns what a client says of itself, and how many of its labels are left
+// out because they are too many or too long.
+func identityOf(s *grpcv2.Setup, clientIP string) (who *identity, dropped int) {
+	who = &identity{
 		version: keep(s.ClientVersion), ip: keep(clientIP), app: keep(s.Labels["AppName"]),
 		module: keep(s.Labels["module"]), tenant: keep(s.Tenant), newer: s.Newer,
 	}
@@ -79,10 +85,18 @@ func identityOf(s *grpcv2.Setup, clientIP string) *identity {
 	if who.app == "" {
 		who.app = noApp
 	}
+	room := maxLabelText
 	for _, name := range slices.Sorted(maps.Keys(s.Labels)) {
-		who.labels = append(who.labels, label{keep(name), keep(s.Labels[name])})
+		l := label{keep(name), keep(s.Labels[name])}
+		size := len(l.name) + len(l.value)
+		if len(who.labels) == maxLabels || size > room {
+			dropped++
+			continue
+		}
+		room -= size
+		who.labels = append(who.labels, l)
 	}
-	return who
+	return who, dropped
 }
 
 // Received implements transport.Frames: a client registers itself, or answers a
@@ -130,7 +144,11 @@ func (f *frames) setup(p *grpcv2.Payload) {
 		return
 	}
 	c.touch(c.api.core.Now())
-	c.register(identityOf(&s, p.ClientIP))
+	who, dropped := identityOf(&s, p.ClientIP)
+	if c.register(who) && dropped > 0 {
+		c.api.log.Warn("labels of a client are left out: there are too many, or they are too long",
+			"client_id", c.id, "dropped", dropped, "kept", len(who.labels))
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !f.setUp && !c.gone {
@@ -143,17 +161,19 @@ func (f *frames) setup(p *grpcv2.Payload) {
 	f.stream.Wake()
 }
 
-// register registers the client, unless it is registered or has left.
-func (c *client) register(who *identity) {
+// register registers the client, unless it is registered or has left, and reports
+// whether it did.
+func (c *client) register(who *identity) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.gone || c.identity.Load() != nil {
-		return
+		return false
 	}
 	if who.naming {
 		c.api.core.Open(c.id)
 	}
 	c.identity.Store(who)
+	return true
 }
 
 // ackSetup writes the acknowledgement of a setup, with what the server is able to
