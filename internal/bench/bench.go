@@ -47,9 +47,17 @@ type Progress struct {
 	Step, Steps      int           // of the whole run
 }
 
-// Run runs everything, and returns what was measured even when it ended early with
-// an error of ctx. A workload that fails is a fault of its result and not an error.
+// Run logs in where that is asked for and runs everything. It returns what was
+// measured even when it ended early with an error of ctx. A workload that fails is a
+// fault of its result and not an error.
 func (r *Runner) Run(ctx context.Context) ([]report.Result, error) {
+	for _, t := range r.Targets {
+		stop, err := t.LogIn(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer stop()
+	}
 	var results []report.Result
 	rounds := max(r.Rounds, 1)
 	step := 0

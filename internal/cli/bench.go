@@ -1,13 +1,10 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -33,6 +30,7 @@ Do not point it at a registry that is in use.`
 const benchExample = `  rollcall bench --profile smoke
   rollcall bench --only query,beat --rate 5000 --html report.html
   rollcall bench --server 127.0.0.1:8848 --against nacos=127.0.0.1:8849 --rounds 5
+  rollcall bench --server https://127.0.0.1:8848 --ca-file ca.pem --user bench --password-file password
   rollcall bench --json > a.json; rollcall bench compare a.json b.json`
 
 // benchCommand is one run of `rollcall bench`.
@@ -43,6 +41,7 @@ type benchCommand struct {
 	server, grpc, name string
 	against            []string
 	pid                int
+	insecure           bool
 	profile, scenario  string
 	only               []string
 	protocol           string
@@ -81,11 +80,14 @@ func (a *app) benchCommand() *cobra.Command {
 func (b *benchCommand) addFlags() {
 	f := b.flags
 	f.SortFlags = false // what, how much, and how it is shown
-	f.StringVarP(&b.server, "server", "s", "", "The server to measure, as `host:port` of its HTTP API.\nenv ROLLCALL_SERVER, default 127.0.0.1:8848")
-	f.StringVar(&b.grpc, "grpc", "", "Its gRPC `host:port`, by default 1000 above that of HTTP.")
+	f.StringVarP(&b.server, flagServer, "s", "", describeSetting(flagServer, "The server to measure, as `host:port` or URL of its HTTP API; with https:// both APIs speak TLS.")+", default "+defaultServer)
+	f.StringVar(&b.grpc, optionGRPC, "", "Its gRPC `host:port`, by default 1000 above that of HTTP; http:// or https:// before it where TLS differs.")
 	f.StringVar(&b.name, "name", "rollcall", "What it is called in reports.")
-	f.IntVar(&b.pid, "pid", 0, "Its process, for memory and processor time; by default the one that listens at the address.")
-	f.StringArrayVar(&b.against, "against", nil, "Another running server beside it, as `NAME=host:port`[,grpc=host:port][,pid=N]; may be repeated.")
+	f.IntVar(&b.pid, optionPID, 0, "Its process, for memory and processor time; by default the one that listens at the address.")
+	addAccessFlags(f)
+	f.BoolVar(&b.insecure, optionInsecure, false, "Do not check the server's certificate.")
+	f.StringArrayVar(&b.against, "against", nil, "Another running server beside it, as `NAME=host:port`[,grpc=host:port][,pid=N]; may be repeated. "+
+		"After commas also user, password-file, ca-file, cert-file, key-file and server-name, each with its value, and insecure.")
 	f.StringVar(&b.profile, "profile", "laptop", "What to run: "+strings.Join(plan.Profiles(), ", ")+".")
 	f.StringVar(&b.scenario, "scenario", "", "YAML `file` with workloads of one's own in place of a profile.")
 	f.StringSliceVar(&b.only, "only", nil, "Run only these workloads of the profile or scenario.")
@@ -135,69 +137,6 @@ func verdict(run *benchreport.Run) error {
 		}
 	}
 	return nil
-}
-
-// targets are the server and those beside it.
-func (b *benchCommand) targets() ([]*target.Target, error) {
-	server, err := serverURL(cmp.Or(b.server, b.app.lookupEnv("ROLLCALL_SERVER"), defaultServer))
-	if err != nil {
-		return nil, err
-	}
-	t, err := b.target(b.name, server.Host, b.grpc, b.pid)
-	if err != nil {
-		return nil, err
-	}
-	list := []*target.Target{t}
-	for _, text := range b.against {
-		t, err := b.other(text)
-		if err != nil {
-			return nil, fmt.Errorf("against: %q: %w", text, err)
-		}
-		if slices.ContainsFunc(list, func(have *target.Target) bool { return have.Name == t.Name }) {
-			return nil, fmt.Errorf("against: %q: the name is taken; see --name", text)
-		}
-		list = append(list, t)
-	}
-	return list, nil
-}
-
-// other reads NAME=host:port,grpc=host:port,pid=N.
-func (b *benchCommand) other(text string) (*target.Target, error) {
-	name, rest, ok := strings.Cut(text, "=")
-	if !ok || name == "" {
-		return nil, errors.New("write NAME=host:port")
-	}
-	address, options, _ := strings.Cut(rest, ",")
-	values, err := url.ParseQuery(strings.ReplaceAll(options, ",", "&"))
-	if err != nil {
-		return nil, err
-	}
-	pid := 0
-	for key := range values {
-		switch key {
-		case "grpc":
-		case "pid":
-			if _, err := fmt.Sscan(values.Get(key), &pid); err != nil {
-				return nil, fmt.Errorf("pid: %q is no number", values.Get(key))
-			}
-		default:
-			return nil, fmt.Errorf("%q is neither grpc nor pid", key)
-		}
-	}
-	return b.target(name, address, values.Get("grpc"), pid)
-}
-
-func (b *benchCommand) target(name, http, grpc string, pid int) (*target.Target, error) {
-	t, err := target.New(name, http, grpc)
-	if err != nil {
-		return nil, err
-	}
-	if !t.Loopback() && !b.allowRemote {
-		return nil, fmt.Errorf("%s is not of this machine: say --allow-remote if you may load it", http)
-	}
-	t.PID = pid
-	_, err = t.Process()
-	return t, err
 }
 
 // plan is the profile or scenario as the flags change it.

@@ -5,7 +5,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/rollcall-registry/rollcall/internal/certs/certstest"
+	rollcall "github.com/rollcall-registry/rollcall/server"
 	"github.com/rollcall-registry/rollcall/servertest"
 )
 
@@ -60,6 +63,11 @@ func TestBenchMisuse(t *testing.T) {
 		{"against another machine", []string{"--against", "x=10.0.0.7:8848"}, exitUsage, "--allow-remote"},
 		{"against nothing", []string{"--against", "x"}, exitUsage, "write NAME=host:port"},
 		{"against itself", []string{"--against", "rollcall=127.0.0.1:1"}, exitUsage, "the name is taken"},
+		{"against with what is none", []string{"--against", "x=127.0.0.1:1,color=blue"}, exitUsage, `"color" is none of grpc, pid, insecure, user`},
+		{"a path", []string{"-s", "http://127.0.0.1:1/registry"}, exitUsage, "write it without /registry"},
+		{"half a login", []string{"--user", "nacos"}, exitUsage, "user and password-file: give both or none"},
+		{"gRPC by another scheme", []string{"--grpc", "tcp://127.0.0.1:1"}, exitUsage, "http:// or https:// before it"},
+		{"nobody to log in to", []string{"-s", "127.0.0.1:1", "--user", "nacos", "--password-file", file}, exitFailed, "log in to rollcall as nacos"},
 		{"profile", []string{"--profile", "huge"}, exitUsage, `profile: "huge" is none; there are smoke, laptop, big`},
 		{"only", []string{"--only", "sleep"}, exitUsage, `laptop has no workload "sleep"`},
 		{"a key that is none", []string{"--scenario", file}, exitUsage, "field instanses not found"},
@@ -78,6 +86,34 @@ func TestBenchMisuse(t *testing.T) {
 				t.Errorf("got %+v, want code %d and %q", got, tt.code, tt.stderr)
 			}
 		})
+	}
+}
+
+// A server that speaks TLS and takes a login is measured as any other, by itself and
+// beside one in clear text.
+func TestBenchTLS(t *testing.T) {
+	t.Parallel()
+	dir, authority := t.TempDir(), certstest.NewAuthority(t)
+	certFile, keyFile := authority.Issue(t, 1, time.Now().Add(time.Hour)).Write(t, dir)
+	caFile := certstest.WriteFile(t, filepath.Join(dir, "ca.pem"), authority.PEM())
+	password := certstest.WriteFile(t, filepath.Join(dir, "password"), []byte("nacos\n"))
+	secure := servertest.New(t, func(c *rollcall.Config) { c.TLS.Files.Cert, c.TLS.Files.Key = certFile, keyFile })
+	plain := servertest.New(t)
+	args := []string{"bench", "--profile", "smoke", "--only", "query", "--duration", "300ms", "--warmup", "10ms"}
+	got := run(t, Process{}, append(args, "-s", "https://"+secure.Addr(), "--grpc", secure.Addr(), "--ca-file", caFile, "--user", "nacos", "--password-file", password)...)
+	if got.code != exitOK || strings.Contains(got.stdout, "FAILED") {
+		t.Errorf("TLS: %+v", got)
+	}
+	beside := "secure=https://" + secure.Addr() + ",grpc=https://" + secure.Addr() + ",user=nacos,password-file=" + password
+	for option, want := range map[string]int{"ca-file=" + caFile: exitOK, "insecure": exitOK, "server-name=localhost": exitFailed} {
+		got = run(t, Process{}, append(args, "-s", plain.Addr(), "--grpc", plain.Addr(), "--against", beside+","+option)...)
+		if got.code != want || strings.Contains(got.stderr, "name its authority with ca-file") != (want == exitFailed) {
+			t.Errorf("%s: %+v", option, got)
+		}
+	}
+	got = run(t, Process{}, append(args, "-s", plain.Addr(), "--user", "nacos", "--password-file", certFile+".no")...)
+	if got.code != exitUsage || !strings.Contains(got.stderr, "password-file") {
+		t.Errorf("no password: %+v", got)
 	}
 }
 

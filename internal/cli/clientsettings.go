@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
@@ -57,23 +58,42 @@ func clientVariables() []string {
 
 // addSettingFlags adds the flags of the settings.
 func addSettingFlags(flags *pflag.FlagSet) {
-	describe := func(flag, usage string) string { return usage + "\nenv " + settingVariables[flag] }
-	flags.StringP(flagServer, "s", "", describe(flagServer, "The server to ask, as `host:port` or URL.")+", default "+defaultServer)
-	flags.String(flagNamespace, "", describe(flagNamespace, "The namespace to ask about.")+", default public")
-	flags.String(flagUser, "", describe(flagUser, "The `name` to log in with."))
-	flags.String(flagPassword, "", describe(flagPassword, "The `file` with the password."))
-	flags.String(flagCA, "", describe(flagCA, "PEM `file` of the authorities to trust for https, in place of the system's."))
-	flags.String(flagCert, "", describe(flagCert, "PEM `file` of a certificate to show to a server that asks for one."))
-	flags.String(flagKey, "", describe(flagKey, "PEM `file` of its private key."))
-	flags.String(flagName, "", describe(flagName, "The `name` in the server's certificate, when it is asked under another."))
-	flags.String(flagFile, "", describe(flagFile, "YAML `file` with these settings.")+", default rollcall/client.yaml in the user's configuration folder")
+	flags.StringP(flagServer, "s", "", describeSetting(flagServer, "The server to ask, as `host:port` or URL.")+", default "+defaultServer)
+	flags.String(flagNamespace, "", describeSetting(flagNamespace, "The namespace to ask about.")+", default public")
+	addAccessFlags(flags)
+	flags.String(flagFile, "", describeSetting(flagFile, "YAML `file` with these settings.")+", default rollcall/client.yaml in the user's configuration folder")
+}
+
+// describeSetting is the usage of a flag that has an environment variable.
+func describeSetting(flag, usage string) string { return usage + "\nenv " + settingVariables[flag] }
+
+// addAccessFlags adds the flags that say who asks, and whom to trust.
+func addAccessFlags(flags *pflag.FlagSet) {
+	flags.String(flagUser, "", describeSetting(flagUser, "The `name` to log in with."))
+	flags.String(flagPassword, "", describeSetting(flagPassword, "The `file` with the password."))
+	flags.String(flagCA, "", describeSetting(flagCA, "PEM `file` of the authorities to trust for https, in place of the system's."))
+	flags.String(flagCert, "", describeSetting(flagCert, "PEM `file` of a certificate to show to a server that asks for one."))
+	flags.String(flagKey, "", describeSetting(flagKey, "PEM `file` of its private key."))
+	flags.String(flagName, "", describeSetting(flagName, "The `name` in the server's certificate, when it is asked under another."))
 }
 
 // clientSettings are the settings of one command.
 type clientSettings struct {
 	flags *pflag.FlagSet
 	env   func(name string) string
-	file  map[string]string
+	file  map[string]settingValue
+}
+
+// settingValue is a value in the file. A list is written as one, or with commas between.
+type settingValue string
+
+func (v *settingValue) UnmarshalYAML(node *yaml.Node) error {
+	var list []string
+	if node.Decode(&list) == nil {
+		*v = settingValue(strings.Join(list, ","))
+		return nil
+	}
+	return node.Decode((*string)(v))
 }
 
 // clientSettingsOf reads the file, if there is one.
@@ -119,10 +139,15 @@ func (a *app) settingsFile() string {
 func (s *clientSettings) get(name string) string {
 	var given, unset string
 	if f := s.flags.Lookup(name); f != nil {
-		unset = f.DefValue
+		if unset = f.DefValue; unset == "[]" {
+			unset = "" // of a list
+		}
 		if f.Changed {
 			given = f.Value.String()
+			if list, ok := f.Value.(pflag.SliceValue); ok {
+				given = strings.Join(list.GetSlice(), ",")
+			}
 		}
 	}
-	return cmp.Or(given, s.env(settingVariables[name]), s.file[name], unset)
+	return cmp.Or(given, s.env(settingVariables[name]), string(s.file[name]), unset)
 }

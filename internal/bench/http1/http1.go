@@ -6,6 +6,7 @@ package http1
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"time"
@@ -29,11 +30,16 @@ type Conn struct {
 	closed  bool // by the server, with its last answer
 }
 
-// Dial connects to host:port. Connecting, and each request with its answer, may take
-// timeout. The connection is closed when ctx ends.
-func Dial(ctx context.Context, address string, timeout time.Duration) (*Conn, error) {
-	d := net.Dialer{Timeout: timeout}
-	nc, err := d.DialContext(ctx, "tcp", address)
+// Dial connects to host:port, by TLS if secure is not nil. Connecting, and each request
+// with its answer, may take timeout. The connection is closed when ctx ends.
+func Dial(ctx context.Context, address string, timeout time.Duration, secure *tls.Config) (*Conn, error) {
+	var nc net.Conn
+	var err error
+	if d := (&net.Dialer{Timeout: timeout}); secure == nil {
+		nc, err = d.DialContext(ctx, "tcp", address)
+	} else {
+		nc, err = (&tls.Dialer{NetDialer: d, Config: secure}).DialContext(ctx, "tcp", address)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -41,7 +41,7 @@ func TestDo(t *testing.T) {
 		"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
 		"HTTP/1.1 200 \r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n",
 		"HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\nConnection: close\r\n\r\nnone")
-	c, err := Dial(t.Context(), address, 10*time.Second)
+	c, err := Dial(t.Context(), address, 10*time.Second, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestBadAnswers(t *testing.T) {
 		"too large": "HTTP/1.1 200 OK\r\nContent-Length: 999999999\r\n\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, err := Dial(t.Context(), serve(t, answer), 10*time.Second)
+			c, err := Dial(t.Context(), serve(t, answer), 10*time.Second, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -89,7 +89,7 @@ func TestContextEndsRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = ln.Close() }()
-	c, err := Dial(ctx, ln.Addr().String(), time.Hour)
+	c, err := Dial(ctx, ln.Addr().String(), time.Hour, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

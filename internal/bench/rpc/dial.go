@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"sync"
@@ -21,13 +23,42 @@ type Dialer struct {
 	Address string
 	// Timeout bounds connecting and each call.
 	Timeout time.Duration
+	// TLS is how to connect by TLS; nil for clear text.
+	TLS *tls.Config
 
 	blocks headerBlocks
 }
 
-// NewDialer returns a dialer for a server.
-func NewDialer(address string, timeout time.Duration) *Dialer {
-	return &Dialer{Address: address, Timeout: timeout, blocks: encodeHeaders(address)}
+// NewDialer returns a dialer for a server, which speaks TLS if secure is not nil.
+func NewDialer(address string, timeout time.Duration, secure *tls.Config) *Dialer {
+	scheme := "http"
+	if secure != nil {
+		scheme = "https"
+		secure = secure.Clone()
+		secure.NextProtos = []string{http2.NextProtoTLS}
+	}
+	return &Dialer{Address: address, Timeout: timeout, TLS: secure, blocks: encodeHeaders(scheme, address)}
+}
+
+// errNoHTTP2 says that the server did not agree to HTTP/2, without which there is no
+// gRPC. Source: RFC 9113 3.2.
+var errNoHTTP2 = errors.New("the server speaks TLS, but did not agree to HTTP/2 (ALPN h2)")
+
+// connect connects, and shakes hands if there is TLS.
+func (d *Dialer) connect(ctx context.Context) (net.Conn, error) {
+	dialer := &net.Dialer{Timeout: d.Timeout}
+	if d.TLS == nil {
+		return dialer.DialContext(ctx, "tcp", d.Address)
+	}
+	nc, err := (&tls.Dialer{NetDialer: dialer, Config: d.TLS}).DialContext(ctx, "tcp", d.Address)
+	if err != nil {
+		return nil, err
+	}
+	if nc.(*tls.Conn).ConnectionState().NegotiatedProtocol != http2.NextProtoTLS {
+		_ = nc.Close()
+		return nil, errNoHTTP2
+	}
+	return nc, nil
 }
 
 // Handler hears what the server sends on the stream. Both functions are called by
@@ -49,13 +80,13 @@ type headerBlocks struct {
 	plainCall []byte
 }
 
-func encodeHeaders(authority string) headerBlocks {
+func encodeHeaders(scheme, authority string) headerBlocks {
 	var out bytes.Buffer
 	encode := func(e *hpack.Encoder, service, method string) []byte {
 		out.Reset()
 		for _, f := range []hpack.HeaderField{
 			{Name: ":method", Value: "POST"},
-			{Name: ":scheme", Value: "http"},
+			{Name: ":scheme", Value: scheme},
 			{Name: ":path", Value: "/" + service + "/" + method},
 			{Name: ":authority", Value: authority},
 			{Name: "content-type", Value: "application/grpc"},
@@ -95,8 +126,7 @@ const (
 // Dial connects and opens the stream. Nothing has been heard of the server when it
 // returns. The connection ends with ctx.
 func (d *Dialer) Dial(ctx context.Context, h Handler) (*Conn, error) {
-	dialer := net.Dialer{Timeout: d.Timeout}
-	nc, err := dialer.DialContext(ctx, "tcp", d.Address)
+	nc, err := d.connect(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,7 @@
 // It exists because grpc-go's client costs more than the servers that are measured:
 // per connection three goroutines and tens of kilobytes, per call tens of
 // allocations. Here a connection is one goroutine, and a call allocates nothing.
-// What is left out is what the two methods do not need: TLS, compression, retries,
+// What is left out is what the two methods do not need: compression, retries,
 // name resolution, several calls at once.
 //
 // A [Conn] is safe for concurrent use; calls wait for each other.

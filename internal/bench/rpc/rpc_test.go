@@ -54,7 +54,7 @@ func serve(t testing.TB, handle func(request []byte) ([]byte, error), options ..
 	server := grpc.NewServer(options...)
 	go func() { _ = server.Serve(ln) }()
 	t.Cleanup(server.Stop)
-	return NewDialer(ln.Addr().String(), 10*time.Second)
+	return NewDialer(ln.Addr().String(), 10*time.Second, nil)
 }
 
 func echo(request []byte) ([]byte, error) { return request, nil }
@@ -223,7 +223,7 @@ func talk(t testing.TB, b []byte) error {
 		_ = nc.Close()
 	}()
 	closed := make(chan error, 1)
-	c, err := NewDialer(ln.Addr().String(), 10*time.Second).Dial(t.Context(), Handler{Closed: func(err error) { closed <- err }})
+	c, err := NewDialer(ln.Addr().String(), 10*time.Second, nil).Dial(t.Context(), Handler{Closed: func(err error) { closed <- err }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +248,7 @@ func TestCallsDoNotAllocate(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = ln.Close() })
-	d := NewDialer(ln.Addr().String(), 10*time.Second)
+	d := NewDialer(ln.Addr().String(), 10*time.Second, nil)
 	// What a client begins with: preface, two settings, a window update, the stream.
 	const settings, update = frameHeader + 12, frameHeader + 4
 	go parrot(ln, len(http2.ClientPreface)+settings+update+frameHeader+len(d.blocks.stream))

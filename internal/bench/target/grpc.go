@@ -24,6 +24,7 @@ type grpcSession struct {
 	body, message []byte
 	answer        grpcv2.Payload
 	heads         grpcHeads
+	token         *string // that the heads have
 	last          []byte
 	tally         tally
 
@@ -41,6 +42,14 @@ type hearing struct {
 // grpcHeads are the heads of the messages, so that sending one allocates none.
 type grpcHeads struct {
 	check, setup, instance, batch, query, subscribe, health, notified, detected grpcv2.Head
+}
+
+// sign puts a token into the heads of what names a service: clients put it nowhere
+// else.
+func (h *grpcHeads) sign(token string) {
+	for _, head := range []*grpcv2.Head{&h.instance, &h.batch, &h.query, &h.subscribe} {
+		head.Headers = map[string]string{tokenName: token}
+	}
 }
 
 func newHeads() grpcHeads {
@@ -114,6 +123,10 @@ func (s *grpcSession) call(head *grpcv2.Head, body []byte) ([]byte, error) {
 			return nil, err
 		}
 	}
+	if token := s.t.login.current(); token != s.token {
+		s.token = token
+		s.heads.sign(*token)
+	}
 	s.message = grpcv2.AppendPayload(s.message[:0], head, body)
 	answer, err := s.conn.Call(s.message)
 	if err != nil {
@@ -130,9 +143,17 @@ func (s *grpcSession) call(head *grpcv2.Head, body []byte) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %w", errAnswer, err)
 	}
 	if !bytes.Contains(s.answer.Body, []byte(`"resultCode":200`)) {
-		return nil, fmt.Errorf("%w with %s: %.*q", errRefused, s.answer.Type, shown, s.answer.Body)
+		return nil, s.refused()
 	}
 	return s.answer.Body, nil
+}
+
+// refused is the error of the answer.
+func (s *grpcSession) refused() error {
+	if bytes.Contains(s.answer.Body, []byte(`"errorCode":403`)) { // NacosException.NO_RIGHT
+		return Advised(fmt.Errorf("%w with %s: %.*q", errDenied, s.answer.Type, shown, s.answer.Body))
+	}
+	return fmt.Errorf("%w with %s: %.*q", errRefused, s.answer.Type, shown, s.answer.Body)
 }
 
 // heard answers what the server asks on the stream.

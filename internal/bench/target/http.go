@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -18,6 +20,7 @@ var (
 	// ErrUnknown says that the server does not know the instance of a beat.
 	ErrUnknown = errors.New("the server does not know the instance")
 
+	errDenied  = errors.New("the server denied it")
 	errRefused = errors.New("the server refused")
 	errAnswer  = errors.New("the answer is not what it should be")
 )
@@ -26,6 +29,9 @@ var (
 const shown = 200
 
 func refused(status int, body []byte) error {
+	if status == http.StatusUnauthorized || status == http.StatusForbidden {
+		return Advised(fmt.Errorf("%w with %d: %.*q", errDenied, status, shown, body))
+	}
 	return fmt.Errorf("%w with %d: %.*q", errRefused, status, shown, body)
 }
 
@@ -46,7 +52,7 @@ func (t *Target) dialHTTP(ctx context.Context) (*httpSession, error) {
 }
 
 func (s *httpSession) connect() (err error) {
-	s.conn, err = http1.Dial(s.ctx, s.t.HTTP, s.t.Timeout)
+	s.conn, err = http1.Dial(s.ctx, s.t.HTTP, s.t.Timeout, s.t.httpTLS)
 	return err
 }
 
@@ -63,8 +69,12 @@ const javaHeaders = " HTTP/1.1\r\nContent-Type: application/x-www-form-urlencode
 	"User-Agent: Nacos-Java-Client:v1.4.8\r\nRequestId: 0f7cbbd9-3f5e-4e5e-9a3e-0c1d2b3a4f5e\r\n" +
 	"Request-Module: Naming\r\nHost: $HOST\r\nConnection: Keep-Alive\r\n"
 
-// do sends the request line that was laid out and returns the body of a 200.
+// do sends the request line that was laid out, up to its last parameter, and returns the body of a 200.
 func (s *httpSession) do(line []byte, write bool) ([]byte, error) {
+	if token := s.t.login.current(); token != nil {
+		line = append(line, "&"+tokenName+"="...)
+		line = append(line, url.QueryEscape(*token)...) // a token has hardly anything to escape
+	}
 	line = append(line, s.head...)
 	if write {
 		line = append(line, "Content-Length: 0\r\n"...)

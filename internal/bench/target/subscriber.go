@@ -54,7 +54,7 @@ func (t *Target) NewSubscriber(ctx context.Context, p Protocol, l Listener) (Sub
 		s, err = newUDPSubscriber(ctx, l)
 	}
 	if err != nil {
-		return nil, err
+		return nil, Advised(err)
 	}
 	return s, nil
 }

@@ -8,6 +8,7 @@ package target
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"net/netip"
@@ -42,7 +43,9 @@ type Target struct {
 	// Timeout bounds each call.
 	Timeout time.Duration
 
-	dialer *rpc.Dialer
+	httpTLS, grpcTLS *tls.Config // nil for clear text
+	login            *login      // nil for nobody
+	dialer           *rpc.Dialer
 }
 
 // grpcOffset is how far above the HTTP port SDKs look for gRPC. Source: Nacos,
@@ -54,7 +57,7 @@ const DefaultTimeout = 10 * time.Second
 
 // New returns the server at the HTTP address host:port. An empty grpc is the port
 // that SDKs compute.
-func New(name, http, grpc string) (*Target, error) {
+func New(name, http, grpc string, options ...Option) (*Target, error) {
 	host, port, err := net.SplitHostPort(http)
 	if err != nil {
 		return nil, fmt.Errorf("server %q: %w; write host:port", http, err)
@@ -68,7 +71,12 @@ func New(name, http, grpc string) (*Target, error) {
 	} else if _, _, err := net.SplitHostPort(grpc); err != nil {
 		return nil, fmt.Errorf("grpc %q: %w; write host:port", grpc, err)
 	}
-	return &Target{Name: name, HTTP: http, GRPC: grpc, Timeout: DefaultTimeout, dialer: rpc.NewDialer(grpc, DefaultTimeout)}, nil
+	t := &Target{Name: name, HTTP: http, GRPC: grpc, Timeout: DefaultTimeout}
+	for _, option := range options {
+		option(t)
+	}
+	t.dialer = rpc.NewDialer(grpc, DefaultTimeout, t.grpcTLS)
+	return t, nil
 }
 
 // Loopback reports whether both addresses are of this machine. A host name other
@@ -110,12 +118,17 @@ type Session interface {
 	Close()
 }
 
-// Dial opens a session.
-func (t *Target) Dial(ctx context.Context, p Protocol) (Session, error) {
+// Dial opens a session. A target with a user must have been logged in before.
+func (t *Target) Dial(ctx context.Context, p Protocol) (s Session, err error) {
 	if p == GRPC {
-		return t.dialGRPC(ctx, hearing{})
+		s, err = t.dialGRPC(ctx, hearing{})
+	} else {
+		s, err = t.dialHTTP(ctx)
 	}
-	return t.dialHTTP(ctx)
+	if err != nil {
+		return nil, Advised(err)
+	}
+	return s, nil
 }
 
 // Process returns the server's process: PID, which must be there, or the one that
