@@ -71,7 +71,8 @@ func (b *benchCommand) other(text string) (*target.Target, error) {
 		return nil, errors.New("write NAME=host:port")
 	}
 	s := &benchServer{name: name, http: address}
-	settings := map[string]string{}
+	access := pflag.NewFlagSet("against", pflag.ContinueOnError)
+	addAccessFlags(access)
 	for option := range strings.SplitSeq(options, ",") {
 		key, value, _ := strings.Cut(option, "=")
 		switch {
@@ -87,14 +88,14 @@ func (b *benchCommand) other(text string) (*target.Target, error) {
 		case option == optionInsecure:
 			s.insecure = true
 		case slices.Contains(againstSettings(), key):
-			settings[key] = value
+			if err := access.Set(key, value); err != nil {
+				return nil, err
+			}
 		default:
 			return nil, fmt.Errorf("%q is none of grpc, pid, insecure, %s", key, strings.Join(againstSettings(), ", "))
 		}
 	}
-	s.access = &clientSettings{
-		flags: pflag.NewFlagSet("", pflag.ContinueOnError), env: func(string) string { return "" }, file: settings,
-	}
+	s.access = &clientSettings{flags: access, env: func(string) string { return "" }}
 	return b.target(s)
 }
 
