@@ -9,9 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -74,14 +72,9 @@ func New(cfg Config, path string, st *registry.Store, l *ledger.Ledger, clock na
 	return &Keeper{cfg: cfg, path: path, store: st, ledger: l, clock: clock, log: log.With("component", "recovery")}
 }
 
-// snapshot is a snapshot file as read.
-type snapshot struct {
-	head
-	instances *registry.Snapshot
-}
-
-// Open reads the snapshot and opens the history at its end. Call it before
-// anything is emitted.
+// Open reads the snapshot and opens the history at its end. A damaged snapshot is set
+// aside, and what can be read of it counts; only one of a newer version, or one that
+// cannot be read at all, is an error. Call it before anything is emitted.
 func (k *Keeper) Open() (*Memory, error) {
 	snap, err := k.read()
 	if err != nil {
@@ -187,34 +180,4 @@ func (k *Keeper) save() error {
 	k.written.Store(at.Wall)
 	k.ledger.SetRecoveryFloor(h.Seq)
 	return nil
-}
-
-// read reads the snapshot file; without one it is empty.
-func (k *Keeper) read() (*snapshot, error) {
-	f, err := os.Open(k.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return &snapshot{instances: &registry.Snapshot{}}, nil
-	}
-	if err != nil {
-		return nil, store.Explain("open", k.path, err)
-	}
-	defer f.Close()
-	snap, err := decode(f)
-	if err != nil {
-		return nil, fmt.Errorf("snapshot of ephemeral instances %s: %w; move the file away to start without it", k.path, err)
-	}
-	return snap, nil
-}
-
-func decode(r io.Reader) (*snapshot, error) {
-	var snap snapshot
-	body, err := store.ReadStream(r, snapshotKind, &snap.head)
-	if err != nil {
-		return nil, err
-	}
-	snap.instances, err = naming.ReadSnapshot(body)
-	if err != nil {
-		return nil, err
-	}
-	return &snap, nil
 }

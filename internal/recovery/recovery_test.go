@@ -1,6 +1,7 @@
 package recovery
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -331,53 +332,119 @@ func TestMissingHistoryIsTold(t *testing.T) {
 	})
 }
 
-// TestDamagedSnapshot: a file that is not what was written is refused in one
-// sentence that says which, why and what to do; it is not touched.
+// TestDamagedSnapshot: a file that is not what was written does not keep the server
+// from starting: it is set aside, the log says so, and the history tells what it can.
 func TestDamagedSnapshot(t *testing.T) {
-	dir := t.TempDir()
-	sound := soundSnapshot(t, dir)
-	other := func(kind store.Kind) func([]byte) []byte {
-		return func([]byte) []byte {
-			var b strings.Builder
-			if err := store.WriteStream(&b, kind, head{}, func(io.Writer) error { return nil }); err != nil {
-				t.Fatal(err)
-			}
-			return []byte(b.String())
-		}
-	}
+	home := t.TempDir()
+	sound := soundSnapshot(t, home)
 	for _, tt := range []struct {
 		name  string
 		spoil func(file []byte) []byte
 		why   string
 	}{
-		{"empty", func([]byte) []byte { return nil }, ""},
-		{"cut", func(b []byte) []byte { return b[:len(b)-8] }, ""},
-		{"cut in half", func(b []byte) []byte { return b[:len(b)/2] }, ""},
-		{"changed", func(b []byte) []byte { b[len(b)*2/3] ^= 1; return b }, ""},
-		{"other text", func([]byte) []byte { return []byte("{}\n") }, ""},
-		{"another file", other(store.Kind{Name: "backup", Version: 1}), `it holds "backup", not "ephemeral"`},
-		{"newer", other(store.Kind{Name: "ephemeral", Version: 2}), "has version 2"},
+		{"empty", func([]byte) []byte { return nil }, "it ends before its end mark"},
+		{"cut", func(b []byte) []byte { return b[:len(b)-8] }, "it ends before its end mark"},
+		{"cut in half", func(b []byte) []byte { return b[:len(b)/2] }, "it ends before its end mark"},
+		{"changed", func(b []byte) []byte { b[len(b)*2/3] ^= 1; return b }, "it is damaged at byte"},
+		{"other text", func([]byte) []byte { return []byte("{}\n{}\n{}\n") }, "it does not begin like a file of Rollcall"},
+		{"another file", func([]byte) []byte { return stream(t, "backup", 1) }, "not \\\"ephemeral\\\""},
+		{"no snapshot in it", func([]byte) []byte { return stream(t, "ephemeral", 1, "x\n") }, "part 1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			spoilt := tt.spoil(slices.Clone(sound))
-			path := filepath.Join(dir, "ephemeral")
-			if err := os.WriteFile(path, spoilt, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			_, err := (&Keeper{path: path}).Open()
-			if err == nil {
-				t.Fatal("it was taken")
-			}
-			text := err.Error()
-			if !strings.HasPrefix(text, "snapshot of ephemeral instances "+path+": ") || !strings.Contains(text, tt.why) ||
-				!strings.HasSuffix(text, "; move the file away to start without it") || strings.Contains(text, "\n") {
-				t.Errorf("got %q", text)
-			}
-			if left, err := os.ReadFile(path); err != nil || string(left) != string(spoilt) {
-				t.Errorf("the file was changed: %v", err)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				dir := filepath.Join(t.TempDir(), "copy")
+				if err := os.CopyFS(dir, os.DirFS(home)); err != nil {
+					t.Fatal(err)
+				}
+				spoilt := tt.spoil(slices.Clone(sound))
+				if err := os.WriteFile(filepath.Join(dir, "ephemeral"), spoilt, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				h := open(t, dir, day.Wall)
+				for port := range int32(5) {
+					if !h.has(port + 1) {
+						t.Errorf("%d is forgotten, which the history tells of", port+1)
+					}
+				}
+				aside := filepath.Join(dir, "ephemeral-damaged-20261130T000000.000Z")
+				if got := h.logs.String(); !strings.Contains(got, "level=ERROR") || !strings.Contains(got, aside) || !strings.Contains(got, tt.why) {
+					t.Errorf("the log does not tell of it, with %s and %s:\n%s", aside, tt.why, got)
+				}
+				if left, err := os.ReadFile(aside); err != nil || string(left) != string(spoilt) {
+					t.Errorf("the file was changed: %v", err)
+				}
+				if err := h.save(); err != nil {
+					t.Error(err)
+				}
+				if again := open(t, dir, day.Wall); !again.has(1) || strings.Contains(again.logs.String(), "level=ERROR") {
+					t.Errorf("the start after it:\n%s", again.logs)
+				}
+			})
 		})
 	}
+}
+
+// TestSoundPartOfASnapshot: what comes before the damage is remembered without the
+// history, and revisions do not go back.
+func TestSoundPartOfASnapshot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		h := open(t, dir, day.Wall)
+		const all = 2000
+		for port := range int32(all) {
+			h.register(overHTTP, port+1)
+		}
+		if err := h.save(); err != nil {
+			t.Fatal(err)
+		}
+		before := h.store.View(orders).Revision
+		path := filepath.Join(dir, "ephemeral")
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(path, info.Size()*2/3); err != nil {
+			t.Fatal(err)
+		}
+		after := open(t, dir, day.Wall-time.Hour.Milliseconds())
+		view := after.store.View(orders)
+		if view == nil || len(view.Instances) < all/3 || len(view.Instances) >= all {
+			t.Fatalf("remembered %d of %d, want about two thirds", len(view.Instances), all)
+		}
+		if view.Revision <= before {
+			t.Errorf("revision %d after %d", view.Revision, before)
+		}
+	})
+}
+
+// TestNewerSnapshot: what a newer version wrote is not damaged, and not touched.
+func TestNewerSnapshot(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ephemeral")
+	newer := stream(t, "ephemeral", 2)
+	if err := os.WriteFile(path, newer, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := (&Keeper{path: path}).Open()
+	if !errors.Is(err, store.ErrNewer) || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("got %v", err)
+	}
+	if left, err := os.ReadFile(path); err != nil || string(left) != string(newer) {
+		t.Errorf("the file was changed: %v", err)
+	}
+}
+
+// stream is a file of a kind, with a body.
+func stream(t *testing.T, name string, version uint16, body ...string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	err := store.WriteStream(&b, store.Kind{Name: name, Version: version}, head{}, func(w io.Writer) error {
+		_, err := io.WriteString(w, strings.Join(body, ""))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }
 
 // soundSnapshot returns the snapshot of a registry with a few instances.

@@ -140,10 +140,22 @@ func newFrameReader(r io.Reader, kind Kind) (*frameReader, error) {
 	case name != kind.Name:
 		return nil, fmt.Errorf("it holds %q, not %q", name, kind.Name)
 	case version > kind.Version:
-		return nil, fmt.Errorf("%q has version %d and this version of Rollcall understands up to %d", name, version, kind.Version)
+		return nil, &newerStreamError{name, version, kind.Version}
 	}
 	return f, nil
 }
+
+// newerStreamError is a stream that a newer version wrote; it is [ErrNewer].
+type newerStreamError struct {
+	name              string
+	version, supports uint16
+}
+
+func (e *newerStreamError) Error() string {
+	return fmt.Sprintf("%q has version %d and this version of Rollcall understands up to %d", e.name, e.version, e.supports)
+}
+
+func (*newerStreamError) Is(target error) bool { return target == ErrNewer }
 
 // Read reads the payloads of all frames as one. See [ReadStream] for its errors.
 func (f *frameReader) Read(p []byte) (int, error) {

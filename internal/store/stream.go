@@ -43,7 +43,7 @@ func WriteStream(w io.Writer, kind Kind, head any, body func(io.Writer) error) e
 
 // ReadStream reads the head of a stream of [WriteStream] into head, a pointer,
 // and returns a reader of the body. It refuses a stream of another name, and
-// one of a version above kind's. The reader hands out only what its checksum
+// one of a version above kind's with [ErrNewer]. The reader hands out only what its checksum
 // confirms, and returns [io.EOF] only after the end mark, so that who has read
 // to the end holds all that was written. A stream that was cut or changed is an
 // error that says so, fit to follow the name of the file. It buffers r and
