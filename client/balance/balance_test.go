@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	rollcall "github.com/rollcall-registry/rollcall/client"
+	"github.com/rollcall-registry/rollcall/client/clienttest"
 )
 
 // service returns a snapshot of instances with these weights, at 10.0.0.1:80 and on.
@@ -154,8 +155,8 @@ func TestConcurrentPicks(t *testing.T) {
 		}
 		wg.Wait()
 		if l, ok := p.(*leastPicker); ok {
-			for i := range l.busy {
-				if n := l.busy[i].requests.n.Load(); n != 0 {
+			for i := range l.candidates {
+				if n := l.candidates[i].requests.n.Load(); n != 0 {
 					t.Errorf("%s: %d requests in flight, want 0", name, n)
 				}
 			}
@@ -199,6 +200,29 @@ func BenchmarkPick(b *testing.B) {
 					p.Done(in, err)
 				}
 			})
+		})
+	}
+}
+
+// BenchmarkWatchPick is a pick as programs do it, from a live watch.
+func BenchmarkWatchPick(b *testing.B) {
+	registry, orders := clienttest.New(), rollcall.Service{Name: "orders"}
+	list := make([]rollcall.Instance, 0, 1000)
+	for in := range service(weights1000()...).All() {
+		list = append(list, *in)
+	}
+	registry.Set(orders, list...)
+	w, err := registry.Client(b).Watch(b.Context(), orders)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for name, balancer := range all() {
+		p := w.Picker(balancer)
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				_, _ = p.Pick()
+			}
 		})
 	}
 }

@@ -138,6 +138,30 @@ func TestBoundedLoad(t *testing.T) {
 	}
 }
 
+// Done for what was never picked does not loosen the bound.
+func TestDoneTooOften(t *testing.T) {
+	s := service(1, 1)
+	p := ConsistentHash(BoundedLoad(1)).Build(s, nil).(*boundedPicker)
+	if _, err := p.PickKey(7); err != nil {
+		t.Fatal(err)
+	}
+	gone := rollcall.NewInstance("10.9.9.9", 1)
+	p.Done(nil, nil)
+	p.Done(&gone, nil)
+	if n := p.total.n.Load(); n != 1 {
+		t.Errorf("%d requests in flight, want 1", n)
+	}
+	for range 3 {
+		p.Done(s.At(0), nil)
+		p.Done(s.At(1), nil)
+	}
+	for i := range p.candidates {
+		if n := p.candidates[i].requests.n.Load(); n != 0 {
+			t.Errorf("%d requests in flight, want 0", n)
+		}
+	}
+}
+
 // TestManyInstances: each has slots, whatever their number.
 func TestManyInstances(t *testing.T) {
 	for _, n := range []int{1, 1000, 1025, 5000} {

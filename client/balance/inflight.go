@@ -13,15 +13,22 @@ type counter struct {
 	_ [56]byte
 }
 
-// end counts a request as ended. It never goes below 0, whatever is called too often.
+// end counts a request as ended. It ends at 0, whatever is called too often.
 func (c *counter) end() {
-	for {
-		n := c.n.Load()
-		if n <= 0 || c.n.CompareAndSwap(n, n-1) {
-			return
-		}
+	if c.n.Add(-1) < 0 {
+		c.n.Add(1)
 	}
 }
+
+// candidate is an instance that may be picked, with what says how busy it is.
+type candidate struct {
+	requests *counter
+	each     float64 // what a request weighs: the less, the more the instance may have
+	instance *rollcall.Instance
+}
+
+// load is what a candidate has to do, with some requests more.
+func (c *candidate) load(more int64) float64 { return float64(c.requests.n.Load()+more) * c.each }
 
 // address tells instances apart over their changes.
 type address struct {
@@ -62,22 +69,24 @@ func (f inflight) follow(s *rollcall.Snapshot) inflight {
 	return next
 }
 
-// done counts a request as ended.
-func (f inflight) done(in *rollcall.Instance) {
+// done counts a request as ended, if it has been counted.
+func (f inflight) done(in *rollcall.Instance) bool {
 	c := f.present[in]
 	if c == nil && in != nil {
 		c = f.all[addressOf(in)] // picked before the instance changed
 	}
-	if c != nil {
-		c.end()
+	if c == nil {
+		return false
 	}
+	c.end()
+	return true
 }
 
-// of returns the counters of candidates.
-func (f inflight) of(instances []*rollcall.Instance) []*counter {
-	counters := make([]*counter, len(instances))
-	for i, in := range instances {
-		counters[i] = f.present[in]
+// of returns the candidates with their counters.
+func (f inflight) of(c *candidates) []candidate {
+	list := make([]candidate, len(c.instances))
+	for i, in := range c.instances {
+		list[i] = candidate{f.present[in], 1 / c.weights[i], in}
 	}
-	return counters
+	return list
 }

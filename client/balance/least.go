@@ -24,41 +24,30 @@ type leastOutstanding struct {
 
 func (b leastOutstanding) Build(s *rollcall.Snapshot, previous rollcall.Picker) rollcall.Picker {
 	c := candidatesOf(s, b.options)
-	p := &leastPicker{random: b.random, table: newAlias(c.weights), busy: make([]busy, len(c.instances)), err: c.err}
+	p := &leastPicker{random: b.random, table: newAlias(c.weights), err: c.err}
 	if before, ok := previous.(*leastPicker); ok {
 		p.inflight = before.inflight
 	}
 	p.inflight = p.inflight.follow(s)
-	for i, in := range c.instances {
-		p.busy[i] = busy{p.inflight.present[in], 1 / c.weights[i], in}
-	}
+	p.candidates = p.inflight.of(&c)
 	return p
 }
 
 type leastPicker struct {
-	random   func() uint64
-	table    alias
-	busy     []busy // the candidates
-	inflight inflight
-	err      error
+	random     func() uint64
+	table      alias
+	candidates []candidate
+	inflight   inflight
+	err        error
 }
-
-// busy is how busy a candidate is.
-type busy struct {
-	requests *counter
-	each     float64 // what a request weighs
-	instance *rollcall.Instance
-}
-
-// load is what an instance would have to do with one request more.
-func (b *busy) load() float64 { return float64(b.requests.n.Load()+1) * b.each }
 
 func (p *leastPicker) Pick() (*rollcall.Instance, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
-	chosen, other := &p.busy[p.table.draw(p.random())], &p.busy[p.table.draw(p.random())]
-	if other.load() < chosen.load() {
+	first, second := p.table.drawTwo(p.random())
+	chosen, other := &p.candidates[first], &p.candidates[second]
+	if other.load(1) < chosen.load(1) {
 		chosen = other
 	}
 	chosen.requests.n.Add(1)

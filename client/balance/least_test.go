@@ -72,13 +72,13 @@ func TestCountsOutliveChanges(t *testing.T) {
 	gone := b.Build(service(), p)
 	gone.Done(before.At(0), nil)
 	back := b.Build(service(5), gone)
-	if n := back.(*leastPicker).busy[0].requests.n.Load(); n != 2 {
+	if n := back.(*leastPicker).candidates[0].requests.n.Load(); n != 2 {
 		t.Errorf("%d in flight, want 2", n)
 	}
 	for range 4 {
 		back.Done(before.At(0), nil)
 	}
-	if n := back.(*leastPicker).busy[0].requests.n.Load(); n != 0 {
+	if n := back.(*leastPicker).candidates[0].requests.n.Load(); n != 0 {
 		t.Errorf("%d in flight, want 0", n)
 	}
 	if n := len(b.Build(service(), back).(*leastPicker).inflight.all); n != 0 {

@@ -62,7 +62,7 @@ func TestPreferKeepsCounts(t *testing.T) {
 	_, _ = p.Pick()
 	p = balancer.Build(snapshot(&b), p)
 	p = balancer.Build(snapshot(&a, &b), p)
-	if n := p.(*leastPicker).busy[0].requests.n.Load(); n != 1 {
+	if n := p.(*leastPicker).candidates[0].requests.n.Load(); n != 1 {
 		t.Errorf("%d in flight, want 1", n)
 	}
 }

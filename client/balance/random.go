@@ -1,6 +1,7 @@
 package balance
 
 import (
+	"math"
 	"math/bits"
 	"math/rand/v2"
 
@@ -90,8 +91,16 @@ func newAlias(weights []float64) alias {
 // empty: the whole part of random·n/2⁶⁴ is the column, the fraction decides within it.
 func (a alias) draw(random uint64) uint32 {
 	i, fraction := bits.Mul64(random, uint64(len(a)))
-	if c := &a[i]; fraction >= c.keep {
-		return c.other
+	c := &a[i]
+	drawn := uint32(i)
+	if fraction >= c.keep { // without a jump, which could not be foreseen
+		drawn = c.other
 	}
-	return uint32(i)
+	return drawn
+}
+
+// drawTwo draws two numbers with the two halves of a random one, each of which still
+// tells chances of one in 2³² apart.
+func (a alias) drawTwo(random uint64) (uint32, uint32) {
+	return a.draw(random &^ math.MaxUint32), a.draw(random << 32)
 }
