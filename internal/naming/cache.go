@@ -12,7 +12,9 @@ import (
 )
 
 // Encoder keeps wire forms of views, so that each is encoded once for all who
-// ask: queries and pushes of every protocol. It is bounded in bytes, and forgets
+// ask: queries and pushes of every protocol. A form is kept when it is asked for
+// again, so that services that are looked up once for each change cost no memory;
+// only what is dear to build is kept at once. It is bounded in bytes, and forgets
 // what was not asked for lately. A form that is too large to be kept is shared all
 // the same as long as somebody has it. It is safe for concurrent use.
 type Encoder struct {
@@ -36,6 +38,7 @@ type formID struct {
 // done; bytes is nil then if that has failed.
 type making struct {
 	done  sync.WaitGroup
+	again bool // it was asked for before
 	bytes []byte
 }
 
@@ -72,8 +75,8 @@ const formsPerView = 16
 // formOverhead is what a form costs beside its bytes.
 const formOverhead = 160
 
-// shareBytes is from which size on a form that is not kept is shared, in bytes.
-// Smaller ones are built faster than they are found.
+// shareBytes is from which size on a form that is not kept is shared, and one that is
+// asked for first is kept, in bytes. Smaller ones are built within 50 µs.
 const shareBytes = 64 << 10
 
 // NewEncoder returns an encoder that keeps at most budget bytes.
@@ -82,7 +85,7 @@ func NewEncoder(budget int) *Encoder {
 }
 
 // Encode returns the form of view that key names, building it when it is not
-// there. key must name the form and every part of the query that shapes it. build
+// kept. key must name the form and every part of the query that shapes it. build
 // appends to its argument, at least one byte; it runs once for all who ask
 // meanwhile, who wait for it. The bytes are shared and must not be changed; they
 // stay valid as long as they are held.
@@ -131,7 +134,7 @@ func (e *Encoder) claim(id formID) (bytes []byte, m *making, mine bool) {
 			return bytes, nil, false
 		}
 	}
-	m = &making{}
+	m = &making{again: id.view.Encodings.Again(id.key)}
 	m.done.Add(1)
 	e.making[id] = m
 	return nil, m, true
@@ -161,7 +164,7 @@ func (e *Encoder) finish(id formID, m *making) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.making, id)
-	if m.bytes != nil {
+	if m.bytes != nil && (m.again || len(m.bytes) >= shareBytes) {
 		e.keep(&wireForm{view: id.view, key: id.key, bytes: m.bytes})
 	}
 	m.done.Done()
@@ -169,7 +172,8 @@ func (e *Encoder) finish(id formID, m *making) {
 
 func (f *wireForm) size() int { return len(f.bytes) + len(f.key) + formOverhead }
 
-// keep is called with e.mu held.
+// keep is called with e.mu held. With each form that comes the hand moves on by one,
+// so that those of views that are no more go although there would be room.
 func (e *Encoder) keep(f *wireForm) {
 	if f.size() > e.budget/2 || f.view.Encodings.Len() >= formsPerView {
 		if len(f.bytes) >= shareBytes {
@@ -180,8 +184,9 @@ func (e *Encoder) keep(f *wireForm) {
 	f.view.Encodings.Add(f.key, f)
 	e.kept = append(e.kept, f)
 	e.used += f.size()
+	e.turn(false)
 	for e.used > e.budget {
-		e.evict()
+		e.turn(true)
 	}
 }
 
@@ -202,13 +207,14 @@ func (e *Encoder) forget(id formID) {
 	}
 }
 
-// evict looks at the form under the hand: one that was asked for since the last
-// time, of a view that is still the present one, gets another turn.
-func (e *Encoder) evict() {
+// turn moves the hand on by one form. It goes when it is of a view that is no longer
+// the present one, and in a cache that is full also when it was not asked for since
+// the hand last passed.
+func (e *Encoder) turn(full bool) {
 	f := e.kept[0]
 	e.kept[0] = nil
 	e.kept = e.kept[1:]
-	if f.asked.Swap(false) && !f.view.Stale() {
+	if !f.view.Stale() && (!full || f.asked.Swap(false)) {
 		e.kept = append(e.kept, f)
 		return
 	}

@@ -71,6 +71,28 @@ func encodeTogether(t *testing.T, size int, fails bool) {
 	}
 }
 
+// A form is kept when it is asked for again, and goes when its view is no longer the
+// present one and others come, although there is room.
+func TestFormsOfOldViewsGo(t *testing.T) {
+	t.Parallel()
+	r, e := newRig(t), NewEncoder(1<<20)
+	ask := func() int {
+		e.Encode(r.store.View(orders), "form", func(b []byte) []byte { return append(b, "hosts"...) })
+		return e.Used()
+	}
+	const form = len("form") + len("hosts") + formOverhead
+	for port := range int32(50) {
+		r.register(registration(key("10.0.0.1", 8080+port, "DEFAULT")))
+		before := e.Used()
+		if used := ask(); used != before {
+			t.Fatalf("%d bytes are kept of what was asked for once, %d before", used, before)
+		}
+		if used := ask(); used < form || used > 2*form {
+			t.Fatalf("%d bytes are kept of one service, of which a form has %d", used, form)
+		}
+	}
+}
+
 // A form too large to be kept is shared while somebody has it, and then forgotten.
 func TestLargeFormIsSharedWhileInUse(t *testing.T) {
 	e, view := NewEncoder(1<<20), &registry.View{}

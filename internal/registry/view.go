@@ -29,7 +29,10 @@ func (v *View) Stale() bool { return v.stale.Load() }
 
 // Encodings holds wire forms of one view by name: a short list, since a view is
 // asked for in few forms. It is safe for concurrent use and must not be copied.
-type Encodings struct{ head atomic.Pointer[encoding] }
+type Encodings struct {
+	head  atomic.Pointer[encoding]
+	asked atomic.Uint32 // a bit of each form that was asked for, by its name's hash
+}
 
 type encoding struct {
 	key   string
@@ -56,6 +59,17 @@ func (e *Encodings) Add(key string, v any) {
 			return
 		}
 	}
+}
+
+// Again notes that the form key was asked for, and reports whether it had been
+// before. It may say so of one that had not, when two names share a bit.
+func (e *Encodings) Again(key string) bool {
+	hash := uint32(2166136261) // FNV-1a
+	for i := range len(key) {
+		hash = (hash ^ uint32(key[i])) * 16777619
+	}
+	bit := uint32(1) << (hash >> 27)
+	return e.asked.Or(bit)&bit != 0
 }
 
 // Remove forgets what was stored under key.
