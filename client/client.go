@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -180,14 +182,14 @@ func (c *Client) isClosed() bool {
 }
 
 // Shutdown deregisters all ephemeral instances that were registered through the
-// client and closes it. If ctx ends before, it closes all the same and says so.
+// client, as [Registration.Deregister] does, and closes it. If ctx ends before, it closes
+// all the same, and the error is [ErrMayRemain] as well.
 func (c *Client) Shutdown(ctx context.Context) error {
 	c.mu.Lock()
 	var all []*Registration
 	for _, p := range c.publications {
-		for _, r := range p.wanted {
-			all = append(all, r)
-		}
+		all = slices.AppendSeq(all, maps.Values(p.wanted))
+		all = append(all, p.leaving...)
 	}
 	c.mu.Unlock()
 	c.remove(all...) // together, so that one request takes several

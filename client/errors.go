@@ -37,6 +37,11 @@ var (
 	ErrUnsupported = errors.New("unsupported")
 	// ErrConflict: something else is in the way, as an instance of the other kind.
 	ErrConflict = errors.New("conflict")
+	// ErrReplaced: another registration of the same instance took the place of this one.
+	ErrReplaced = errors.New("replaced by another registration")
+	// ErrMayRemain: an instance was given up, and no server has said that it is gone. One
+	// that remembers it lists it until it expires there, or for good if it is persistent.
+	ErrMayRemain = errors.New("a server may still list the instance")
 )
 
 // OpError says which operation failed, and where. Its cause is a *[ServerError],
@@ -119,6 +124,8 @@ func public(err error) error {
 	switch e := err.(type) { //nolint:errorlint // see above
 	case *interrupted:
 		return &interrupted{e.ended, public(e.last)}
+	case *remaining:
+		return &remaining{public(e.err)}
 	case *wire.PartError:
 		for _, err := range e.Failed {
 			return public(err)
@@ -134,6 +141,12 @@ func public(err error) error {
 	}
 	return err
 }
+
+// remaining is why an instance may remain.
+type remaining struct{ err error }
+
+func (e *remaining) Error() string   { return ErrMayRemain.Error() + ": " + e.err.Error() }
+func (e *remaining) Unwrap() []error { return []error{ErrMayRemain, e.err} }
 
 // causeError is a failure without an answer, with what it means.
 type causeError struct {

@@ -33,12 +33,17 @@ type fakeWire struct {
 	fuzzy    bool
 	polls    bool
 	protocol wire.Protocol
+	// remembers: the server lists what earlier sessions have published until a later
+	// one publishes it, as Rollcall does after a restart.
+	remembers bool
+	memory    map[wire.Service]map[wire.Key]wire.Instance
 }
 
 func newFakeWire() *fakeWire {
 	return &fakeWire{
 		running: make(chan struct{}), published: make(map[wire.Service][]wire.Instance),
 		lists: make(map[wire.Service]string), subs: make(map[wire.Service]bool),
+		memory: make(map[wire.Service]map[wire.Key]wire.Instance),
 	}
 }
 
@@ -51,6 +56,20 @@ func (f *fakeWire) Run(ctx context.Context, events wire.Events) error {
 	return ctx.Err()
 }
 
+// remember keeps what the session published, if the server remembers. The caller holds mu.
+func (f *fakeWire) remember() {
+	for s, instances := range f.published {
+		for _, i := range instances {
+			if f.memory[s] == nil {
+				f.memory[s] = make(map[wire.Key]wire.Instance)
+			}
+			if f.remembers {
+				f.memory[s][i.Key()] = i
+			}
+		}
+	}
+}
+
 // up begins a session, on a server that has forgotten all.
 func (f *fakeWire) up() wire.Session {
 	<-f.running
@@ -58,6 +77,7 @@ func (f *fakeWire) up() wire.Session {
 	f.sessions++
 	s := wire.Session{ID: fmt.Sprint("s", f.sessions), Server: "10.0.0.1:9848", Protocol: wire.InMemory, Persistent: true, Fuzzy: f.fuzzy, Polls: f.polls}
 	f.session = &s
+	f.remember()
 	clear(f.published)
 	clear(f.subs)
 	events := f.events
@@ -109,8 +129,37 @@ func (f *fakeWire) Publish(ctx context.Context, s wire.Service, instances []wire
 	if err := f.op(ctx, "publish", s, instances); err != nil {
 		return err
 	}
-	f.set(func(f *fakeWire) { f.published[s] = slices.Clone(instances) })
+	f.set(func(f *fakeWire) {
+		f.published[s] = slices.Clone(instances)
+		for _, i := range instances {
+			delete(f.memory[s], i.Key())
+		}
+		if f.remembers {
+			f.lists[s] = f.state(s)
+		}
+	})
 	return nil
+}
+
+// state returns what a server that remembers lists. The caller holds mu.
+func (f *fakeWire) state(s wire.Service) string {
+	var hosts []string
+	for _, i := range slices.AppendSeq(slices.Clone(f.published[s]), maps.Values(f.memory[s])) {
+		hosts = append(hosts, fmt.Sprintf("%s:%d", i.IP, i.Port))
+	}
+	return rawList(0, hosts...)
+}
+
+// listed returns the ports that a server that remembers lists of a service.
+func (f *fakeWire) listed(s wire.Service) []int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var ports []int
+	for _, i := range slices.AppendSeq(slices.Clone(f.published[s]), maps.Values(f.memory[s])) {
+		ports = append(ports, int(i.Port))
+	}
+	slices.Sort(ports)
+	return ports
 }
 
 func (f *fakeWire) list(s wire.Service, asked bool) wire.List {

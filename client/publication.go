@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rollcall-registry/rollcall/api/grpcv2"
 	"github.com/rollcall-registry/rollcall/client/internal/schedule"
 	"github.com/rollcall-registry/rollcall/client/internal/wire"
 )
@@ -33,8 +34,7 @@ type publication struct {
 	generation uint64 // grows with each change of what is wanted
 	done       uint64 // the last one that a server has
 	session    string // on which it has it
-	tried      string // the session on which Publish was called last
-	answered   string // and that on which it last returned
+	answered   string // the session on which Publish last returned
 	failures   int
 	// cautious: the server refused a set with several unproven instances, so that
 	// they are tried one by one to find the bad one.
@@ -52,14 +52,50 @@ func (c *Client) publication(s wire.Service) *publication {
 	return p
 }
 
+// add makes a registration wanted. The caller holds mu.
+func (p *publication) add(r *Registration) {
+	if before := p.wanted[r.key]; before != nil {
+		r.replace(before)
+	}
+	p.leaving = slices.DeleteFunc(p.leaving, func(before *Registration) bool {
+		same := before.key == r.key
+		if same {
+			r.replace(before)
+		}
+		return same
+	})
+	p.wanted[r.key] = r
+	p.generation++
+	r.job = p.job
+}
+
+// leave makes a registration of those that are wanted unwanted. The caller holds mu.
+func (p *publication) leave(r *Registration) {
+	delete(p.wanted, r.key)
+	p.generation++
+	p.job.Wake()
+	if r.tried == "" {
+		r.gone = true // no server has heard of it
+		return
+	}
+	p.leaving = append(p.leaving, r)
+}
+
+// strays returns what is to leave and was published on an earlier session: the server may
+// remember it of that one, as after a restart. The caller holds mu.
+func (p *publication) strays(session string) []*Registration {
+	return slices.DeleteFunc(slices.Clone(p.leaving), func(r *Registration) bool { return r.tried == session })
+}
+
 // attempt is what one Publish is about.
 type attempt struct {
 	link       *link
 	generation uint64
 	instances  []wire.Instance
 	versions   map[*Registration]uint64 // of what of each registration is in the set
-	leaving    []*Registration
-	complete   bool // the set is all that is wanted
+	leaving    []*Registration          // gone when it succeeds
+	strays     []*Registration          // to be removed beyond that; see reclaim
+	complete   bool                     // the set is all that is wanted
 }
 
 // run makes the server hold what is wanted.
@@ -71,9 +107,84 @@ func (p *publication) run(ctx context.Context) time.Duration {
 	ctx, cancel := context.WithTimeout(ctx, operation)
 	defer cancel()
 	started := time.Now()
-	err := a.link.transport.Publish(ctx, p.service, a.instances)
+	var err error
+	if len(a.strays) > 0 {
+		err = p.reclaim(ctx, a)
+	} else {
+		err = a.link.transport.Publish(ctx, p.service, a.instances)
+	}
 	p.client.cfg.metrics.CallDone("publish", time.Since(started), err)
+	if len(a.strays) > 0 {
+		return p.reclaimed(a, err)
+	}
 	return p.end(a, err)
+}
+
+// reclaim removes from the server what it remembers of an earlier session. A session can
+// take back only what it has published itself: so it publishes the strays beside what is
+// wanted, which for the server is that their client has come back, and then no more.
+// What the server does not list is left alone.
+func (p *publication) reclaim(ctx context.Context, a *attempt) error {
+	t := a.link.transport
+	listed, err := p.listed(ctx, t)
+	if err != nil {
+		return err
+	}
+	set := slices.Clone(a.instances)
+	for _, r := range a.strays {
+		if listed(r.key) {
+			set = append(set, r.want)
+		}
+	}
+	if len(set) > len(a.instances) {
+		if err := t.Publish(ctx, p.service, set); err != nil {
+			return err
+		}
+	}
+	return t.Publish(ctx, p.service, a.instances) // also what an attempt before may have left
+}
+
+// listed asks the server for the service, and returns whether it lists an instance: any,
+// if it will not tell.
+func (p *publication) listed(ctx context.Context, t wire.Transport) (func(wire.Key) bool, error) {
+	list, err := t.Query(ctx, p.service)
+	if err != nil && wire.Final(err) {
+		return func(wire.Key) bool { return true }, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var info grpcv2.ServiceInfo
+	instances, err := readInstances(list.Raw, &info, nil)
+	if err != nil {
+		return nil, &wire.Error{Kind: wire.BadAnswer, Server: list.Server, Err: err}
+	}
+	keys := make(map[wire.Key]bool, len(instances))
+	for _, i := range instances {
+		keys[wire.Key{IP: i.IP, Port: i.Port, Cluster: i.Cluster}] = true
+	}
+	return func(key wire.Key) bool { return keys[key] }, nil
+}
+
+// reclaimed takes the result of that and returns when to try again.
+func (p *publication) reclaimed(a *attempt, err error) time.Duration {
+	c := p.client
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err == nil {
+		p.gone(a.strays)
+		p.failures = 0
+		return 0
+	}
+	for _, r := range a.strays {
+		r.failed(err)
+	}
+	c.logger.Warn("deregister", "namespace", p.service.Namespace, "group", p.service.Group, "service", p.service.Name, "err", err)
+	p.failures++
+	if wire.Final(err) {
+		return refusedPause
+	}
+	return c.cfg.backoff.Delay(p.failures)
 }
 
 // begin returns what is to be done, nil if nothing is.
@@ -88,16 +199,32 @@ func (p *publication) begin() (*attempt, time.Duration) {
 	case l == nil:
 		p.retrying(*c.lastError.Load())
 		return nil, schedule.Idle // woken when there is one
-	case p.session == l.session.ID && p.done == p.generation:
+	}
+	if len(p.wanted)+len(p.leaving) == 0 && p.answered != l.session.ID { // this session has nothing to hear
+		p.session, p.done, p.answered = l.session.ID, p.generation, l.session.ID
+	}
+	strays := p.strays(l.session.ID)
+	settled := p.session == l.session.ID && p.done == p.generation
+	if settled && len(strays) == 0 {
 		p.restored(l)
 		return nil, p.rest()
-	case len(p.wanted) == 0 && p.tried != l.session.ID:
-		p.gone(p.leaving) // this session has never heard of them
-		p.session, p.done, p.answered = l.session.ID, p.generation, l.session.ID
-		return nil, p.rest()
 	}
-	p.tried = l.session.ID
-	a := &attempt{link: l, generation: p.generation, leaving: slices.Clone(p.leaving), complete: true, versions: make(map[*Registration]uint64)}
+	a := p.attempt(l)
+	if settled { // first what is wanted
+		a.strays = strays
+	}
+	return a, 0
+}
+
+// attempt returns what is to be published: all that is wanted and may be good. The caller
+// holds mu.
+func (p *publication) attempt(l *link) *attempt {
+	a := &attempt{link: l, generation: p.generation, complete: true, versions: make(map[*Registration]uint64)}
+	for _, r := range p.leaving {
+		if r.tried == l.session.ID {
+			a.leaving = append(a.leaving, r)
+		}
+	}
 	unproven := 0
 	for _, r := range p.wanted {
 		if r.refused {
@@ -112,9 +239,10 @@ func (p *publication) begin() (*attempt, time.Duration) {
 		if version > 0 {
 			a.instances = append(a.instances, i)
 			a.versions[r] = version
+			r.tried = l.session.ID
 		}
 	}
-	return a, 0
+	return a
 }
 
 // restored notes that a session which seemed to be lost is there again, with all that
@@ -131,6 +259,9 @@ func (p *publication) restored(l *link) {
 // rest says when to run again although all is well. An empty publication is
 // forgotten.
 func (p *publication) rest() time.Duration {
+	if len(p.leaving) > 0 {
+		return 0 // strays
+	}
 	if len(p.wanted) == 0 {
 		delete(p.client.publications, p.service)
 		p.job.Stop()
@@ -181,6 +312,9 @@ func (p *publication) end(a *attempt, err error) time.Duration {
 			return p.rest()
 		}
 		return 0
+	}
+	for _, r := range a.leaving {
+		r.failed(err)
 	}
 	c.logger.Warn("publish", "namespace", p.service.Namespace, "group", p.service.Group, "service", p.service.Name, "err", err)
 	p.failures++

@@ -1,6 +1,7 @@
 package rollcall
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -65,7 +66,8 @@ const (
 	Registered
 	// Retrying: it was tried and failed, and is tried again.
 	Retrying
-	// Removed: it was deregistered, replaced or refused, or the client was closed.
+	// Removed: it was deregistered, replaced ([ErrReplaced]) or refused, or the client was
+	// closed ([ErrClosed]).
 	Removed
 )
 
@@ -92,7 +94,7 @@ type Registration struct {
 	key     wire.Key
 	async   bool
 	stays   bool          // persistent
-	job     *schedule.Job // what makes it true; of the publication if ephemeral
+	job     *schedule.Job // what makes it true: of the publication if ephemeral, else of the instance
 	changed broadcast
 	state   atomic.Pointer[RegState]
 
@@ -102,12 +104,14 @@ type Registration struct {
 	good        wire.Instance
 	goodVersion uint64 // the last version that a server took; 0 for none
 	session     string // on which it did
+	tried       string // the last session on which a server may have heard of it; empty for none
 	refused     bool   // for good; it is left out for a while
 	refusedAt   time.Time
 	refusal     error // of the last change, for the one who made it
 	removed     bool
-	gone        bool // and no server has it
-	failures    int  // of a persistent one
+	gone        bool  // and no server has it
+	trouble     error // while it is removed and not gone: what went wrong last
+	failures    int   // of a persistent one
 }
 
 // Register registers an instance and keeps it registered, whatever servers and
@@ -118,7 +122,7 @@ type Registration struct {
 //
 // Registering an address and port of the same service and cluster again replaces
 // what was registered before, and ends its Registration: who still waits for that one
-// gets [ErrClosed].
+// gets [ErrReplaced].
 func (c *Client) Register(ctx context.Context, s Service, in Instance, options ...RegisterOption) (*Registration, error) {
 	var cfg registerConfig
 	faults := applyEach(options, func(o RegisterOption) { o.applyRegister(&cfg) })
@@ -157,25 +161,33 @@ func (c *Client) add(r *Registration) error {
 	}
 	r.set(RegState{Phase: Pending})
 	if r.stays {
-		id := instanceID{r.service, r.key}
-		if before := c.persistent[id]; before != nil {
-			before.end(nil)
-			before.job.Stop()
-		}
-		c.persistent[id] = r
-		r.job = c.queue.Job(schedule.High, r.runPersistent)
-		r.job.Wake()
-		return nil
+		c.addPersistent(r)
+	} else {
+		c.publication(r.service).add(r)
 	}
-	p := c.publication(r.service)
-	if before := p.wanted[r.key]; before != nil {
-		before.end(nil)
-	}
-	p.wanted[r.key] = r
-	p.generation++
-	r.job = p.job
 	r.job.Wake()
 	return nil
+}
+
+// addPersistent makes a persistent registration wanted. All registrations of one instance
+// share a job, so that no request about it overtakes another. The caller holds mu.
+func (c *Client) addPersistent(r *Registration) {
+	id := instanceID{r.service, r.key}
+	if before := c.persistent[id]; before != nil {
+		r.job = before.job
+		r.replace(before)
+	} else {
+		r.job = c.queue.Job(schedule.High, func(ctx context.Context) time.Duration { return c.runPersistent(ctx, id) })
+	}
+	c.persistent[id] = r
+}
+
+// replace ends a registration of the same instance. What a server may have heard of that
+// one, it may have heard of this one. The caller holds mu.
+func (r *Registration) replace(before *Registration) {
+	before.end(ErrReplaced)
+	before.gone = true
+	r.tried = before.tried
 }
 
 // remove makes registrations unwanted, if they are wanted.
@@ -203,14 +215,7 @@ func (c *Client) leave(r *Registration) {
 		r.gone = true // replaced or refused
 		return
 	}
-	delete(p.wanted, r.key)
-	p.generation++
-	p.job.Wake()
-	if p.tried == "" {
-		r.gone = true // no server has heard of it
-		return
-	}
-	p.leaving = append(p.leaving, r)
+	p.leave(r)
 }
 
 // current reports whether the server that is used has a version.
@@ -229,7 +234,7 @@ func (r *Registration) reached(version uint64) func() (bool, error) {
 		case r.refusal != nil:
 			return false, r.refusal
 		case r.removed:
-			return false, ErrClosed
+			return false, cmp.Or(r.state.Load().Err, ErrClosed)
 		}
 		return false, nil
 	}
@@ -242,7 +247,7 @@ func (r *Registration) wait(ctx context.Context, done func() (bool, error)) erro
 		changed := r.changed.next()
 		c.mu.Lock()
 		ok, err := done()
-		last, closed := r.state.Load().Err, c.closed
+		last, closed := r.reason(), c.closed
 		c.mu.Unlock()
 		switch {
 		case ok || err != nil:
@@ -256,6 +261,15 @@ func (r *Registration) wait(ctx context.Context, done func() (bool, error)) erro
 			return because(ctx, last)
 		}
 	}
+}
+
+// reason returns what keeps the registration from being as it is wanted; nil if nothing
+// is known to. The caller holds mu.
+func (r *Registration) reason() error {
+	if err := cmp.Or(r.state.Load().Err, r.trouble); err != nil || r.client.link.Load() != nil {
+		return err
+	}
+	return *r.client.lastError.Load()
 }
 
 // because is the error of an operation whose context ended while it failed for
@@ -293,9 +307,13 @@ func (r *Registration) has(version uint64, session string) {
 	r.changed.send()
 }
 
-// failed notes that the registration could not be made true.
+// failed notes that the registration could not be made true, or could not be taken back.
 func (r *Registration) failed(err error) {
-	if !r.removed && err != nil {
+	switch {
+	case err == nil:
+	case r.removed:
+		r.trouble = opError("deregister", Service(r.service), err)
+	default:
 		r.set(RegState{Phase: Retrying, Err: opError("register", Service(r.service), err)})
 	}
 	r.changed.send()
@@ -307,7 +325,6 @@ func (r *Registration) end(err error) {
 		r.removed = true
 		r.set(RegState{Phase: Removed, Err: err})
 	}
-	r.gone = r.gone || err == nil
 	r.changed.send()
 }
 
@@ -327,14 +344,25 @@ func one(b bool) int64 {
 }
 
 // runPersistent makes a persistent instance true, once: no session carries it.
-func (r *Registration) runPersistent(ctx context.Context) time.Duration {
-	c := r.client
+func (c *Client) runPersistent(ctx context.Context, id instanceID) time.Duration {
 	c.mu.Lock()
+	r := c.persistent[id]
+	if r == nil {
+		c.mu.Unlock()
+		return schedule.Idle
+	}
 	want, version, removed := r.want, r.version, r.removed
 	finished := r.gone || !removed && r.goodVersion == version || removed && c.closed
+	if removed && r.tried == "" {
+		c.forgetPersistent(r) // no server has heard of it
+		finished = true
+	}
 	wait := time.Duration(0)
 	if r.refused && !removed {
 		wait = refusedPause - time.Since(r.refusedAt)
+	}
+	if !finished && wait <= 0 {
+		r.tried = anySession
 	}
 	c.mu.Unlock()
 	switch {
@@ -358,14 +386,9 @@ func (r *Registration) runPersistent(ctx context.Context) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer c.changes.send()
-	id := instanceID{r.service, r.key}
 	switch {
-	case err == nil && removed, removed && err != nil && wire.KindOf(err) == wire.NotFound:
-		r.gone = true
-		if c.persistent[id] == r {
-			delete(c.persistent, id)
-		}
-		r.changed.send()
+	case removed && (err == nil || wire.KindOf(err) == wire.NotFound):
+		c.forgetPersistent(r)
 		return schedule.Idle
 	case err == nil:
 		r.failures = 0
@@ -377,6 +400,20 @@ func (r *Registration) runPersistent(ctx context.Context) time.Duration {
 	r.failures++
 	r.failed(err)
 	return c.cfg.backoff.Delay(r.failures)
+}
+
+// anySession stands for the session of what no session carries.
+const anySession = "any"
+
+// forgetPersistent ends a persistent registration that no server has any more. The caller
+// holds mu.
+func (c *Client) forgetPersistent(r *Registration) {
+	r.gone = true
+	if id := (instanceID{r.service, r.key}); c.persistent[id] == r {
+		delete(c.persistent, id)
+		r.job.Stop()
+	}
+	r.changed.send()
 }
 
 // refusePersistent takes back what a server refuses for good.
@@ -391,9 +428,9 @@ func (c *Client) refusePersistent(r *Registration, err error) time.Duration {
 		r.changed.send()
 		return refusedPause
 	default:
-		r.refusal, r.removed, r.gone = err, true, true
-		delete(c.persistent, instanceID{r.service, r.key})
+		r.refusal, r.removed = err, true
 		r.set(RegState{Phase: Removed, Err: err})
+		c.forgetPersistent(r)
 	}
 	r.changed.send()
 	return schedule.Idle
@@ -482,13 +519,16 @@ func (r *Registration) Drain(ctx context.Context, wait time.Duration) error {
 	return r.Deregister(ctx)
 }
 
-// Deregister removes the instance and waits until the server has done so or ctx ends.
-// In the latter case the client goes on trying until it is closed. Deregistering
-// again does nothing.
+// Deregister removes the instance and waits until the server has done so or ctx ends. A
+// server that has restarted may remember an instance of the connection before: without a
+// connection Deregister waits for one, and removes there what is remembered. If ctx or
+// the client ends before, the error is [ErrMayRemain] as well; in the former case the
+// client goes on trying until it is closed. Deregistering again does nothing, or waits
+// again.
 func (r *Registration) Deregister(ctx context.Context) error {
 	r.client.remove(r)
 	if err := r.wait(ctx, func() (bool, error) { return r.gone, nil }); err != nil {
-		return opError("deregister", r.Service(), err)
+		return opError("deregister", r.Service(), &remaining{err})
 	}
 	return nil
 }

@@ -305,8 +305,8 @@ func TestRegisteredTwice(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if a.State().Phase != Removed || b.State().Phase != Registered {
-			t.Errorf("states %v and %v", a.State(), b.State())
+		if st := a.State(); st.Phase != Removed || !errors.Is(st.Err, ErrReplaced) || b.State().Phase != Registered {
+			t.Errorf("states %v and %v", st, b.State())
 		}
 		if err := a.Deregister(t.Context()); err != nil {
 			t.Error(err)
@@ -344,7 +344,7 @@ func TestWaitingForWhatEnds(t *testing.T) {
 		synctest.Wait()
 		select {
 		case err := <-first:
-			if !errors.Is(err, ErrClosed) {
+			if !errors.Is(err, ErrReplaced) {
 				t.Errorf("replaced: %v", err)
 			}
 		default:

@@ -14,6 +14,7 @@ var words = []struct {
 	err  error
 	word string
 }{
+	{rollcall.ErrReplaced, "replaced"},
 	{rollcall.ErrClosed, "closed"},
 	{rollcall.ErrUnauthorized, "unauthorized"},
 	{rollcall.ErrForbidden, "forbidden"},
@@ -28,7 +29,7 @@ var words = []struct {
 	{rollcall.ErrNotConnected, "not_connected"},
 }
 
-// Word returns ok for nil, one of a dozen words for errors of the client, and else
+// Word returns ok for nil, one of some words for errors of the client, and else
 // error.
 func Word(err error) string {
 	if err == nil {
