@@ -73,10 +73,10 @@ func protocols(t *testing.T, f func(t *testing.T, p rollcall.Option)) {
 
 // listed waits until the server itself lists n instances of a service, and returns
 // how long that took. It asks through a client of its own.
-func listed(t *testing.T, s *servertest.Server, n int) time.Duration {
+func listed(t testing.TB, server string, n int) time.Duration {
 	t.Helper()
 	began := time.Now()
-	observer := dial(t, rollcall.WithServers(s.Addr()), rollcall.WithProtocol(rollcall.HTTP), rollcall.WithUDP("off"))
+	observer := dial(t, rollcall.WithServers(server), rollcall.WithProtocol(rollcall.HTTP), rollcall.WithUDP("off"))
 	for time.Since(began) < patience {
 		found, err := observer.Lookup(within(t), orders)
 		if err == nil && found.Len() == n {
@@ -123,7 +123,7 @@ func serverReturns(t *testing.T, p rollcall.Option, remembers bool) {
 	stop := w.OnUpdate(func(u rollcall.Update) { fewest.Store(min(fewest.Load(), int64(u.Snapshot.Len()))) })
 	defer stop()
 	s.restart(t, 2*time.Second, keep...)
-	if d := listed(t, s.server, 5); d > 6*time.Second {
+	if d := listed(t, s.server.Addr(), 5); d > 6*time.Second {
 		t.Errorf("registered again after %v", d)
 	}
 	see(t, w, "all again", count(5))
@@ -217,12 +217,12 @@ func TestFleetThroughARestart(t *testing.T) {
 			}
 		}
 	}
-	listed(t, s.server, clients*each)
+	listed(t, s.server.Addr(), clients*each)
 	before := s.grpc.Dials()
 	began := time.Now()
 	s.restart(t, 3*time.Second)
 	away := time.Since(began)
-	d := listed(t, s.server, clients*each)
+	d := listed(t, s.server.Addr(), clients*each)
 	t.Logf("%d instances are back %v after the server is", clients*each, d)
 	if d > 9*time.Second { // 6 s, with room for a machine that does other things too
 		t.Errorf("%d instances are back after %v", clients*each, d)

@@ -290,7 +290,7 @@ func TestGRPCHalfOpen(t *testing.T) {
 	if err := r.Update(within(t), func(i *rollcall.Instance) { i.Weight = 3 }); err != nil {
 		t.Error(err)
 	}
-	listed(t, s.server, 1)
+	listed(t, s.server.Addr(), 1)
 }
 
 // A push that comes twice, late or broken changes nothing; the newest wins.
