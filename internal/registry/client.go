@@ -11,6 +11,7 @@ import (
 type clients struct {
 	mu   sync.RWMutex
 	byID map[ClientID]*client
+	most int // see remove
 }
 
 // client is one open connection. Its lock is taken with a shard's lock held; that
@@ -132,7 +133,7 @@ type CloseClient struct {
 func (c *CloseClient) apply(s *Store) (Result, error) {
 	s.clients.mu.Lock()
 	cl := s.clients.byID[c.Client]
-	delete(s.clients.byID, c.Client)
+	s.clients.byID = remove(s.clients.byID, c.Client, &s.clients.most)
 	s.clients.mu.Unlock()
 	if cl == nil {
 		return Result{}, nil

@@ -225,6 +225,9 @@ func (s *Store) cleanEmptied(sh *shard, at Instant) {
 		}
 		return true
 	})
+	if len(sh.emptied) == 0 {
+		sh.emptied = nil // it may have been long
+	}
 }
 
 // lapsedOverrides appends the overrides whose instance has been gone for too long.

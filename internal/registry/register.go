@@ -91,9 +91,9 @@ func (c *Register) enrol(s *Store, sh *shard) error {
 	}
 	svc := sh.services[c.Service]
 	if svc == nil {
-		svc = s.newService(sh, c.Service, s.blank, c.Meta)
+		svc = s.newService(sh, c.Service, s.blank[KindAny], c.Meta)
 	}
-	svc.declare(c.Kind)
+	s.declare(svc, c.Kind)
 	i, known := svc.index(key)
 	if known {
 		s.renew(sh, svc.records[i], key, h, c)
@@ -111,8 +111,12 @@ func (c *Register) enrol(s *Store, sh *shard) error {
 
 // declare gives a service that holds nothing and that nobody has set up the kind
 // that a registration asks for.
-func (svc *service) declare(kind Kind) {
+func (s *Store) declare(svc *service, kind Kind) {
 	if kind == KindAny || svc.info.Kind != KindAny || len(svc.records) > 0 || svc.kept {
+		return
+	}
+	if svc.info == s.blank[KindAny] {
+		svc.info = s.blank[kind]
 		return
 	}
 	info := *svc.info

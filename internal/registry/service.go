@@ -30,8 +30,10 @@ type ServiceInfo struct {
 	Legacy *LegacyInfo `json:"legacy,omitempty"`
 }
 
-// blankInfo returns the settings of a service that nobody has set up.
-func blankInfo() *ServiceInfo { return &ServiceInfo{Selector: Selector{Type: SelectorNone}} }
+// blankInfo returns the settings of a service of a kind that nobody has set up.
+func blankInfo(kind Kind) *ServiceInfo {
+	return &ServiceInfo{Selector: Selector{Type: SelectorNone}, Kind: kind}
+}
 
 // LegacyInfo is what the 0.9 API stores with a service. Nothing but that API
 // reads it.

@@ -118,7 +118,7 @@ func (c *SetCluster) apply(s *Store) (Result, error) {
 	defer sh.mu.Unlock()
 	svc := sh.services[c.Service]
 	if svc == nil {
-		svc = s.newService(sh, c.Service, s.blank, c.Meta)
+		svc = s.newService(sh, c.Service, s.blank[KindAny], c.Meta)
 	}
 	cluster := c.Cluster
 	svc.setCluster(&cluster)

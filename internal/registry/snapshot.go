@@ -405,7 +405,7 @@ func (s *Store) forgetDurableService(sh *shard, svc *service, m Meta) {
 		for _, c := range svc.clusters {
 			svc.setCluster(NewCluster(c.Name))
 		}
-		s.setInfo(sh, svc, s.blank, m)
+		s.setInfo(sh, svc, s.blank[KindAny], m)
 	}
 }
 

@@ -62,12 +62,12 @@ func newEntryReader() *entryReader { return &entryReader{texts: interner{seed: m
 // Services that are set up alike share their settings; what looks alike is not
 // taken for it.
 func TestServiceLines(t *testing.T) {
-	info := func(m Metadata) *ServiceInfo { i := blankInfo(); i.Metadata = m; return i }
+	info := func(m Metadata) *ServiceInfo { i := blankInfo(KindAny); i.Metadata = m; return i }
 	clusters := []*Cluster{NewCluster(DefaultCluster)}
 	var want []*serviceEntry
 	for n, e := range []*serviceEntry{
-		{Info: blankInfo(), Clusters: clusters, Revision: 1},
-		{Info: blankInfo(), Clusters: clusters, Revision: 2, Kept: true},
+		{Info: blankInfo(KindAny), Clusters: clusters, Revision: 1},
+		{Info: blankInfo(KindAny), Clusters: clusters, Revision: 2, Kept: true},
 		{Info: info(`{"a":"1","revision":"7"}`), Clusters: clusters, Revision: 3},
 		{Info: info(`{"a":"1","revision":"8"}`), Clusters: clusters, Revision: 4},
 		{Info: info(`{"a":"1","revision":"8"}`), Clusters: clusters, Revision: 5},
@@ -132,7 +132,7 @@ func TestEveryFieldIsKept(t *testing.T) {
 // Where both the short way and encoding/json read a line, they read the same.
 func FuzzSnapshotLine(f *testing.F) {
 	line := lineOf(f, orders(), &holding{base: &plainInstance})
-	service := jsonLine(f, &entry{Service: &serviceEntry{ServiceKey: orders(), Info: blankInfo(), Revision: 9}})
+	service := jsonLine(f, &entry{Service: &serviceEntry{ServiceKey: orders(), Info: blankInfo(KindAny), Revision: 9}})
 	for _, seed := range []string{
 		line, strings.TrimSpace(line), strings.Replace(line, "10.0.0.7", `\u0041`, 1), strings.Replace(line, "0.5", "5e-1", 1),
 		strings.Replace(line, "8080", "4294967296", 1), strings.Replace(line, `"b":""`, `"a":"2"`, 1),

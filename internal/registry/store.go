@@ -72,10 +72,10 @@ type Store struct {
 	clients    clients
 	agents     agents
 	counts     counts
-	// blank are the settings of a service that came into being with its first
-	// instance, cluster those of a DEFAULT cluster that nobody configured: almost
-	// every service shares them.
-	blank   *ServiceInfo
+	// blank are the settings, by kind, of a service that came into being with its
+	// first instance, cluster those of a DEFAULT cluster that nobody configured:
+	// almost every service shares them.
+	blank   [KindPersistent + 1]*ServiceInfo
 	cluster *Cluster
 	// floor is at least the revision of every service that was removed and every
 	// revision known from before a restart, so that none is ever given twice.
@@ -98,6 +98,8 @@ type shard struct {
 	held     []*service // services whose brake holds
 	interner interner
 	event    Event // the one being emitted, so that emitting allocates nothing
+
+	mostServices, mostSubs int // see remove
 }
 
 // service is one service with its instances. It is guarded by its shard's lock,
@@ -121,7 +123,10 @@ type service struct {
 func NewStore(cfg Config, sink Sink) *Store {
 	s := &Store{
 		cfg: cfg, sink: sink, seed: maphash.MakeSeed(),
-		blank: blankInfo(), cluster: NewCluster(DefaultCluster),
+		cluster: NewCluster(DefaultCluster),
+	}
+	for kind := range s.blank {
+		s.blank[kind] = blankInfo(Kind(kind))
 	}
 	for i := range s.shards {
 		s.shards[i].services = map[ServiceKey]*service{}
@@ -293,7 +298,7 @@ func (s *Store) dropService(sh *shard, svc *service, m Meta) {
 		}
 		s.release(sh, r, m, h.owner())
 	}
-	delete(sh.services, svc.key)
+	sh.services = remove(sh.services, svc.key, &sh.mostServices)
 	s.names.remove(svc)
 	s.counts.services.Add(-1)
 	rev := svc.changed(m.At)

@@ -131,7 +131,7 @@ func (s *Store) unsubscribe(sh *shard, sub *Subscriber, m Meta) {
 	subs := sh.subs[sub.Service]
 	delete(subs, sub.SubscriberKey)
 	if len(subs) == 0 {
-		delete(sh.subs, sub.Service)
+		sh.subs = remove(sh.subs, sub.Service, &sh.mostSubs)
 	}
 	s.counts.subscribers.Add(-1)
 	if sub.Client != "" {
