@@ -6,7 +6,8 @@
 //
 // [Ledger.Emit] is called under a lock of the registry. It encodes the event as
 // one line into a chunk of memory and returns; it never waits for a disk. One
-// goroutine, [Ledger.Run], writes the chunks to segment files about every 100 ms.
+// goroutine, [Ledger.Run], writes the chunks to segment files: at once when the ledger
+// was quiet, else about every 100 ms.
 // The same chunks, until they are evicted, are the recent history. Nothing is
 // synced per write: a killed process loses the last moment, a machine without
 // power perhaps some seconds.

@@ -215,21 +215,34 @@ func TestMemoryOnly(t *testing.T) {
 	}
 }
 
-// A record waits for the flush interval, and no longer; FlushBytes end the wait.
+// A record that comes to a quiet ledger is written at once. One that follows waits for the
+// flush interval, and no longer; FlushBytes end the wait.
 func TestFlushInterval(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		cfg := DefaultConfig(dir)
 		h := newHouse(t, cfg, 0).run(t)
 		synctest.Wait()
-		time.Sleep(cfg.FlushInterval - time.Millisecond)
-		if s := h.Stats(); s.Written != 0 {
+		if s := h.Stats(); s.Written != 1 || s.Unwritten != 0 {
+			t.Errorf("the first is not written at once: %+v", s)
+		}
+		time.Sleep(time.Millisecond)
+		h.Emit(registration(1))
+		time.Sleep(cfg.FlushInterval - 2*time.Millisecond)
+		synctest.Wait()
+		if s := h.Stats(); s.Written != 1 {
 			t.Errorf("written early: %+v", s)
 		}
 		time.Sleep(2 * time.Millisecond)
 		synctest.Wait()
-		if s := h.Stats(); s.Written != 1 || s.Unwritten != 0 {
+		if s := h.Stats(); s.Written != 2 || s.Unwritten != 0 {
 			t.Errorf("not written in time: %+v", s)
+		}
+		time.Sleep(time.Hour)
+		h.Emit(registration(1))
+		synctest.Wait()
+		if s := h.Stats(); s.Written != 3 {
+			t.Errorf("not written at once after a quiet hour: %+v", s)
 		}
 		for range cfg.FlushBytes / 300 { // a registration is longer
 			h.Emit(registration(1))

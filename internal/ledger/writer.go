@@ -52,6 +52,7 @@ type writer struct {
 	*Ledger
 	file         segmentFile // nil until the next write needs it
 	active       *segment    // the newest segment while records still go to it
+	looked       time.Time   // when it last wrote what waited
 	complained   time.Time   // about failing writes
 	complainedOf time.Time   // about segments that stay
 }
@@ -87,12 +88,17 @@ func (l *Ledger) Run(ctx context.Context) error {
 	}
 }
 
-// gather waits for more to write at once.
+// gather waits for more to write at once, until the flush interval since the last write
+// is over. What comes to a quiet ledger is written at once: a kill takes nothing of it.
 func (w *writer) gather(ctx context.Context) {
+	wait := w.cfg.FlushInterval - time.Since(w.looked)
+	if wait <= 0 {
+		return
+	}
 	select {
 	case <-ctx.Done():
 	case <-w.full:
-	case <-time.After(w.cfg.FlushInterval):
+	case <-time.After(wait):
 	}
 }
 
@@ -108,6 +114,7 @@ func (w *writer) finish() error {
 // flushed writes all that waits and reports whether it could.
 func (w *writer) flushed() bool {
 	err := w.flush()
+	w.looked = time.Now()
 	w.mu.Lock()
 	was := w.stats.Failing
 	w.stats.Failing = err != nil
