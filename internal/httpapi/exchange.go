@@ -170,29 +170,6 @@ func (x *Exchange) UserAgent() string {
 // Agent returns what the client says it is.
 func (x *Exchange) Agent() Agent { return ParseAgent(x.UserAgent(), "") }
 
-// Params returns the parameters of query and form body.
-func (x *Exchange) Params() *Params {
-	if !x.paramsParsed {
-		x.paramsParsed = true
-		x.params.parse(bytesOf(x.query))
-		if x.formBody() {
-			x.params.parse(x.body)
-		}
-	}
-	return &x.params
-}
-
-// formBody reports whether the body counts as parameters: a form of POST, PUT,
-// PATCH or DELETE.
-func (x *Exchange) formBody() bool {
-	switch x.method {
-	case methodPost, methodPut, methodPatch, methodDelete:
-		return len(x.body) > 0 && isForm(x.head.get("Content-Type"))
-	default:
-		return false
-	}
-}
-
 // Body returns the request body after chunk decoding; nothing if the route has
 // MaxBodyBytes, see [Exchange.BodyReader].
 func (x *Exchange) Body() []byte { return x.body }

@@ -49,11 +49,16 @@ func (p *Params) decode(b []byte, valid bool) string {
 	}
 	start := len(p.decoded)
 	p.decoded = appendUnescaped(p.decoded, b)
-	s := alias(p.decoded[start:])
-	if !utf8.ValidString(s) {
-		return string([]rune(s)) // each invalid byte becomes U+FFFD
+	return validText(p.decoded[start:])
+}
+
+// validText returns b as a string that shares its memory, or a copy in which each
+// byte that is not UTF-8 is U+FFFD.
+func validText(b []byte) string {
+	if s := alias(b); utf8.ValidString(s) {
+		return s
 	}
-	return s
+	return string([]rune(string(b)))
 }
 
 // appendUnescaped appends b with %XX and + decoded, as far as they are valid.
@@ -105,15 +110,6 @@ func charset(name string) encoding.Encoding {
 		return nil
 	}
 	return enc
-}
-
-// isForm reports whether a body of that content type is read as a form: a form
-// type in any spelling, or none (1.4.8 needs the type; its clients send it, hand
-// made ones do not).
-func isForm(contentType []byte) bool {
-	mediaType, _, _ := bytes.Cut(contentType, []byte{';'})
-	mediaType = bytes.TrimSpace(mediaType)
-	return len(mediaType) == 0 || bytes.EqualFold(mediaType, []byte("application/x-www-form-urlencoded"))
 }
 
 // alias returns a string that shares the memory of b.

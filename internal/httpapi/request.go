@@ -54,7 +54,17 @@ func (c *conn) readRequest() *requestFault {
 	path, query := splitTarget(target)
 	x.path, x.query = alias(path), alias(query)
 	c.server.router.resolve(x)
-	return c.readBody()
+	if x.head.length == noBody || x.head.length == 0 {
+		return nil
+	}
+	inParts, f := c.judgeBody()
+	if f == nil {
+		f = c.readBody()
+	}
+	if f == nil && inParts {
+		f = c.readParts()
+	}
+	return f
 }
 
 // readHead reads until the empty line that ends the head. Each line is looked at
@@ -130,9 +140,6 @@ func (c *conn) growReader() {
 // readBody reads the body, whatever the method, or has the handler read it.
 func (c *conn) readBody() *requestFault {
 	length := c.x.head.length
-	if length == noBody || length == 0 {
-		return nil
-	}
 	most := c.x.route.MaxBodyBytes
 	streamed := most > 0
 	if !streamed {

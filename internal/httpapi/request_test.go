@@ -59,11 +59,9 @@ func TestParametersOfEveryPlace(t *testing.T) {
 				t.Errorf("%s %v: %q, want %q", method, headers, got.body, want)
 			}
 		}
-		for _, contentType := range []string{"application/json", "multipart/form-data; boundary=X"} {
-			got := dial(t, address).ask(withBody(method, "/echo?a=1", "b=2", "Content-Type: "+contentType))
-			if want := "a=1\n"; got.body != want {
-				t.Errorf("%s %s: %q, want %q", method, contentType, got.body, want)
-			}
+		got := dial(t, address).ask(withBody(method, "/echo?a=1", "b=2", "Content-Type: application/json"))
+		if want := "a=1\n"; got.body != want {
+			t.Errorf("%s of JSON: %q, want %q", method, got.body, want)
 		}
 	}
 	if got := dial(t, address).ask(withBody("GET", "/echo?a=1", "b=2", form)); got.body != "a=1\n" {

@@ -68,6 +68,10 @@ type Group struct {
 	// or a browser asks whether it may send one. Without it HEAD runs the GET
 	// handler and OPTIONS lists the methods.
 	Strict bool
+	// Multipart takes the text fields of multipart/form-data for parameters, as 2.x
+	// and 3.x do. Without it such a body is refused when the query says something, and
+	// not read when it does not.
+	Multipart bool
 	// Private leaves out the headers by which web pages of other origins may read
 	// answers, whatever Config.CORS says.
 	Private bool

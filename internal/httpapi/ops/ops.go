@@ -82,7 +82,7 @@ const base = "/rollcall/v1"
 // origin may read it.
 func (a *API) Groups() []httpapi.Group {
 	return []httpapi.Group{{
-		Prefix: base, Private: true, NoRoute: httpapi.NotFound, WrongMethod: httpapi.MethodNotSupported,
+		Prefix: base, Private: true, Multipart: true, NoRoute: httpapi.NotFound, WrongMethod: httpapi.MethodNotSupported,
 	}}
 }
 

@@ -19,7 +19,7 @@ func New(p modern.Parts) *API { return &API{modern.New(p, "http-v2", dialect{})}
 
 // Groups returns the manners of the paths of this generation.
 func (a *API) Groups() []httpapi.Group {
-	return []httpapi.Group{{Prefix: "/v2", NoRoute: httpapi.NotFound, WrongMethod: wrongMethod}}
+	return []httpapi.Group{{Prefix: "/v2", Multipart: true, NoRoute: httpapi.NotFound, WrongMethod: wrongMethod}}
 }
 
 // wrongMethod answers a known path that has no such method.

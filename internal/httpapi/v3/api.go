@@ -20,7 +20,7 @@ func New(p modern.Parts) *API { return &API{modern.New(p, "http-v3", dialect{})}
 // Groups returns the manners of the paths of this generation. The console has them
 // too: it shares the port.
 func (a *API) Groups() []httpapi.Group {
-	return []httpapi.Group{{Prefix: "/v3", NoRoute: noRoute, WrongMethod: wrongMethod}}
+	return []httpapi.Group{{Prefix: "/v3", Multipart: true, NoRoute: noRoute, WrongMethod: wrongMethod}}
 }
 
 func noRoute(x *httpapi.Exchange) {
