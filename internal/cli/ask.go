@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -26,10 +25,7 @@ func (c *client) get(ctx context.Context, path string, query url.Values, v any) 
 	}
 	defer body.Close()
 	if err := json.NewDecoder(body).Decode(v); err != nil {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		return fmt.Errorf("read the answer of %s: %w", c.base, err)
+		return c.broken(ctx, err)
 	}
 	return nil
 }

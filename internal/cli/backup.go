@@ -111,7 +111,7 @@ func (c *client) fetch(ctx context.Context, path, target string) error {
 	case whole.err != nil && ctx.Err() != nil:
 		return context.Cause(ctx)
 	case whole.err != nil:
-		return fmt.Errorf("%s broke off after %d bytes: %w; what came is not complete, and the server's log says why", c.base, whole.n, whole.err)
+		return fmt.Errorf("%s broke off after %d bytes: %w; what came is not complete, and the server's log says why", c.server(), whole.n, whole.err)
 	case err != nil || target == standard:
 		return err
 	}
@@ -170,6 +170,9 @@ func replaceFile(path string, content io.Reader) (err error) {
 // restore sends a backup to the server, which must hold no durable data unless
 // replace is set.
 func (c *client) restore(ctx context.Context, source string, replace bool) error {
+	if len(c.servers) > 1 {
+		return &usageError{errors.New("server: a restore is for one server; name that one alone")}
+	}
 	content, size, err := c.open(source)
 	if err != nil {
 		return err
@@ -180,7 +183,11 @@ func (c *client) restore(ctx context.Context, source string, replace bool) error
 			return err
 		}
 	}
-	body, err := c.send(ctx, http.MethodPost, operatorAPI+"/restore", nil, content, size)
+	query, err := c.signed(ctx, nil)
+	if err != nil {
+		return err
+	}
+	body, err := c.send(ctx, c.server(), http.MethodPost, operatorAPI+"/restore", query, content, size)
 	if brokenOff(err) {
 		return fmt.Errorf("%w; `rollcall export` shows whether the backup is in place", err)
 	}
@@ -190,7 +197,7 @@ func (c *client) restore(ctx context.Context, source string, replace bool) error
 	defer body.Close()
 	var answer opsv1.BackupInfo
 	if err := json.NewDecoder(body).Decode(&answer); err != nil {
-		return fmt.Errorf("read the answer of %s: %w", c.base, err)
+		return fmt.Errorf("read the answer of %s: %w", c.server(), err)
 	}
 	return c.show(answer, func(w io.Writer) {
 		fmt.Fprintf(w, "restored the backup of %s, made by the server %s\n", stamp(answer.Time), answer.ID)
@@ -214,7 +221,7 @@ func (c *client) holdsNothing(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil:
-			return fmt.Errorf("read what %s holds: %w", c.base, err)
+			return fmt.Errorf("read what %s holds: %w", c.server(), err)
 		}
 		for kind := range record {
 			records[kind]++
@@ -232,7 +239,7 @@ func (c *client) mayReplace(records map[string]int) error {
 		return nil
 	}
 	return fmt.Errorf("%s holds %d records of durable data, %d services and %d persistent instances among them, and a restore replaces them; take a backup of them, then say --yes",
-		c.base, total, records["service"], records["instance"])
+		c.server(), total, records["service"], records["instance"])
 }
 
 // open opens a file, or standard input. size is -1 when it is not known.

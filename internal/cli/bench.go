@@ -123,9 +123,17 @@ func (b *benchCommand) run(ctx context.Context) error {
 	runner.Progress = line.show
 	run := &benchreport.Run{
 		Format: benchreport.Format, Started: time.Now().UTC(), Tool: versionText(), Machine: process.Machine(), Plan: p.Name, Seed: p.Seed,
+		Command: "rollcall " + strings.Join(b.app.process.Args, " "),
+	}
+	for _, t := range targets {
+		run.Servers = append(run.Servers, describe(ctx, t))
 	}
 	run.Results, err = runner.Run(ctx)
 	line.clear()
+	run.Seconds = time.Since(run.Started).Seconds()
+	if err != nil {
+		run.Stopped, run.Left = err.Error(), run.Missing(p.Work)
+	}
 	return errors.Join(b.write(run), err, verdict(run))
 }
 

@@ -61,7 +61,7 @@ func (a *app) benchWorkloadsCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c := &client{out: cmd.OutOrStdout()}
-			return c.table(0, func(w io.Writer) {
+			return c.table(func(w io.Writer) {
 				for _, k := range workload.Kinds() {
 					row(w, k.Name, k.Summary)
 				}

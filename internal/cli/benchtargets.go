@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/rollcall-registry/rollcall/internal/bench/process"
+	benchreport "github.com/rollcall-registry/rollcall/internal/bench/report"
 	"github.com/rollcall-registry/rollcall/internal/bench/target"
 )
 
@@ -154,4 +157,14 @@ func (s *benchServer) options(server *url.URL) (options []target.Option, grpc st
 		options = append(options, target.WithLogin(who.user, who.password))
 	}
 	return options, grpc, nil
+}
+
+// describe says what a server is, as far as that can be seen.
+func describe(ctx context.Context, t *target.Target) benchreport.Server {
+	s := benchreport.Server{Name: t.Name, Version: t.Version(ctx)}
+	s.HTTP, s.GRPC = t.URLs()
+	if pid, err := t.Process(); err == nil && pid != 0 {
+		s.Program = process.Program(pid)
+	}
+	return s
 }

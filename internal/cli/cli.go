@@ -72,14 +72,16 @@ func Run(ctx context.Context, p Process) int {
 	return exitUsage
 }
 
-// report writes one line for a fault, and a list for several.
+// report writes one line for a fault, and a list for several. A first line that ends with
+// a colon is the heading of the list.
 func report(w io.Writer, err error) {
 	lines := strings.Split(err.Error(), "\n")
-	if len(lines) == 1 {
+	if strings.HasSuffix(lines[0], ":") || len(lines) == 1 {
 		fmt.Fprintf(w, "rollcall: %s\n", lines[0])
-		return
+		lines = lines[1:]
+	} else {
+		fmt.Fprintf(w, "rollcall: %d faults:\n", len(lines))
 	}
-	fmt.Fprintf(w, "rollcall: %d faults:\n", len(lines))
 	for _, line := range lines {
 		fmt.Fprintf(w, "  %s\n", line)
 	}

@@ -91,7 +91,7 @@ func (c *client) listClients(ctx context.Context, f *clientFlags) error {
 		row(w, "CLIENT", "PROTOCOL", "SDK", "APP", "REGISTERED", "SUBSCRIBED", "LAST SEEN", "PUSH LAG", "REMARKS")
 		for i := range all.Clients {
 			v := &all.Clients[i]
-			row(w, v.ID, v.Protocol, sdk(v), v.App, strconv.Itoa(v.Registered), strconv.Itoa(v.Subscribed),
+			row(w, v.ID, v.Protocol, agent(sdk(v)), v.App, strconv.Itoa(v.Registered), strconv.Itoa(v.Subscribed),
 				age(v.SinceSeen), lag(v.Pushes.Lag), clientRemarks(v))
 		}
 		more(w, all.Total-len(all.Clients))

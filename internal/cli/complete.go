@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,24 +33,27 @@ func (a *app) completeInstance(cmd *cobra.Command, args []string, typed string) 
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	return a.complete(cmd, typed, func(ctx context.Context, c *client, sdk *rollcall.Client) (list []string, err error) {
-		found, err := sdk.Lookup(ctx, s.sdk(c.namespace))
-		if err != nil {
-			return nil, err
-		}
-		for in := range found.All() {
-			list = append(list, in.Addr())
-		}
-		return list, nil
+	return a.complete(cmd, typed, func(ctx context.Context, c *client) (list []string, err error) {
+		err = c.withSDK(ctx, func(sdk *rollcall.Client) error {
+			found, err := sdk.Lookup(ctx, s.sdk(c.namespace))
+			if err != nil {
+				return err
+			}
+			for in := range found.All() {
+				list = append(list, in.Addr())
+			}
+			return nil
+		})
+		return list, err
 	})
 }
 
 // serviceNames returns the names of services that begin with what was typed.
 func (a *app) serviceNames(cmd *cobra.Command, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return a.complete(cmd, typed, func(ctx context.Context, c *client, sdk *rollcall.Client) (list []string, err error) {
+	return a.complete(cmd, typed, func(ctx context.Context, c *client) (list []string, err error) {
 		all, err := c.services(ctx, "")
 		if elsewhere(err) {
-			return groupNames(ctx, sdk)
+			return c.groupNames(ctx)
 		}
 		for _, s := range all.Services {
 			list = append(list, nameOf(s.Service))
@@ -58,18 +63,63 @@ func (a *app) serviceNames(cmd *cobra.Command, typed string) ([]cobra.Completion
 }
 
 // groupNames returns the names of services in the default group.
-func groupNames(ctx context.Context, sdk *rollcall.Client) (list []string, err error) {
-	for s, err := range sdk.Services(ctx, rollcall.ServiceQuery{}) {
-		if err != nil {
-			return nil, err
+func (c *client) groupNames(ctx context.Context) (list []string, err error) {
+	err = c.withSDK(ctx, func(sdk *rollcall.Client) error {
+		for s, err := range sdk.Services(ctx, rollcall.ServiceQuery{}) {
+			if err != nil {
+				return err
+			}
+			list = append(list, fullName(s))
 		}
-		list = append(list, fullName(s))
+		return nil
+	})
+	return list, err
+}
+
+// completeNamespaces offers what to do with namespaces, and those to delete.
+func (a *app) completeNamespaces(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	switch {
+	case len(args) == 0:
+		return []cobra.Completion{"create", "delete"}, cobra.ShellCompDirectiveNoFileComp
+	case len(args) == 1 && args[0] == "delete":
+		return a.namespaceIDs(cmd, args, typed)
+	default:
+		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return list, nil
+}
+
+func (a *app) namespaceIDs(cmd *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return a.complete(cmd, typed, func(ctx context.Context, c *client) (list []string, err error) {
+		all, err := c.namespaces(ctx)
+		for _, n := range all {
+			list = append(list, n.ID)
+		}
+		return list, err
+	})
+}
+
+// completeSwitches offers the names of switches.
+func (a *app) completeSwitches(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return a.complete(cmd, typed, func(ctx context.Context, c *client) ([]string, error) {
+		all, err := c.readSwitches(ctx)
+		return slices.Sorted(maps.Keys(all)), err
+	})
+}
+
+// completeSettings tells the shell what values the settings take. The flags are there,
+// so there is no error.
+func (a *app) completeSettings(cmd *cobra.Command) {
+	_ = cmd.RegisterFlagCompletionFunc(flagNamespace, a.namespaceIDs)
+	for _, flag := range []string{flagServer, flagUser, flagName, "timeout"} {
+		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions)
+	}
 }
 
 // complete offers those that ask returns and that begin with what was typed.
-func (a *app) complete(cmd *cobra.Command, typed string, ask func(context.Context, *client, *rollcall.Client) ([]string, error)) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (a *app) complete(cmd *cobra.Command, typed string, ask func(context.Context, *client) ([]string, error)) ([]cobra.Completion, cobra.ShellCompDirective) {
 	c, err := a.clientOf(cmd)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
@@ -78,18 +128,15 @@ func (a *app) complete(cmd *cobra.Command, typed string, ask func(context.Contex
 	c.via = rollcall.HTTP // a connection of gRPC takes longer
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
 	defer cancel()
-	var names []cobra.Completion
-	err = c.withSDK(ctx, func(sdk *rollcall.Client) error {
-		all, err := ask(ctx, c, sdk)
-		for _, name := range all {
-			if strings.HasPrefix(name, typed) {
-				names = append(names, name)
-			}
-		}
-		return err
-	})
+	all, err := ask(ctx, c)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
+	}
+	var names []cobra.Completion
+	for _, name := range all {
+		if strings.HasPrefix(name, typed) {
+			names = append(names, name)
+		}
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
 }

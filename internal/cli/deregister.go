@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -14,15 +13,15 @@ func (a *app) deregisterCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "deregister SERVICE IP:PORT",
 		Short: "Deregister an instance",
-		Long: `Deregister an instance, over the HTTP API of Nacos 1.x. A client that still
-beats registers it again with its next beat, and what a gRPC client registered
-stays as long as its connection.`,
+		Long: `Deregister an instance of either kind, whoever registered it, over the HTTP API
+of Nacos 1.x or 3.x. A client that still beats registers it again with its next
+beat, and what a gRPC client registered stays as long as its connection.`,
 		Args:              arguments(2, 2),
-		ValidArgsFunction: a.completeService,
+		ValidArgsFunction: a.completeInstance,
 	}
 	r := registration{}
 	cmd.Flags().StringVar(&r.cluster, "cluster", "DEFAULT", "The cluster of the service that it is in.")
-	cmd.Flags().BoolVar(&r.persistent, "persistent", false, "It is a persistent instance.")
+	cmd.Flags().BoolVar(&r.persistent, "persistent", false, "Deregister it only if it is a persistent instance.")
 	return a.clientCommand(cmd, func(ctx context.Context, c *client, args []string) error {
 		if err := r.read(c, args, nil); err != nil {
 			return err
@@ -42,28 +41,54 @@ func (c *client) deregister(ctx context.Context, r *registration) error {
 		return fmt.Errorf("%s is not in cluster %s of %s, namespace %s; see `rollcall why %s %s`",
 			r.instance, r.cluster, r.service, c.space(), r.service, r.instance)
 	}
-	if err := c.callInstance(ctx, http.MethodDelete, r.target()); err != nil {
-		return err
-	}
-	if there, err = c.isThere(ctx, r); err != nil {
-		return err
+	gone, err := c.remove(ctx, r)
+	if err == nil && !gone && !r.persistent {
+		other := *r
+		other.persistent = true
+		var refused *refusedError
+		if gone, err = c.remove(ctx, &other); errors.As(err, &refused) {
+			err = nil // servers of 2.x and 3.x refuse it for the wrong kind
+		}
+		if gone {
+			r = &other
+		}
 	}
 	switch {
-	case there && !r.persistent:
-		return fmt.Errorf("%s is still in %s: it is persistent, which --persistent is for, or a connection keeps it; see `rollcall list %s`",
-			r.instance, r.service, r.service)
-	case there:
+	case err != nil:
+		return err
+	case !gone:
 		return fmt.Errorf("%s is still in %s: a client keeps it alive; see `rollcall list %s`", r.instance, r.service, r.service)
 	}
 	return c.say("deregistered", r)
 }
 
-// isThere reports whether an instance is registered. Servers of 1.x answer 500 for
-// one that is not, and tell it from other failures by their text alone: "no
-// matched ip found!" and the like.
+// remove takes an instance of one kind away and reports whether it is gone.
+func (c *client) remove(ctx context.Context, r *registration) (gone bool, err error) {
+	_, err = c.either(ctx, "instances",
+		call{http.MethodDelete, instanceV1, r.target()},
+		call{http.MethodDelete, instanceV3, r.plainTarget()})
+	if err != nil {
+		return false, err
+	}
+	there, err := c.isThere(ctx, r)
+	return !there, err
+}
+
+// The calls for one instance.
+const (
+	instanceV1      = "/nacos/v1/ns/instance"
+	instanceV3      = "/nacos/v3/client/ns/instance"
+	instanceAdminV3 = "/nacos/v3/admin/ns/instance"
+)
+
+// isThere reports whether an instance is registered. Servers of 1.x answer 500 for one
+// that is not, and tell it from other failures by their text alone; later ones answer
+// 404.
 func (c *client) isThere(ctx context.Context, r *registration) (bool, error) {
-	err := c.callInstance(ctx, http.MethodGet, r.target())
-	if refused, ok := errors.AsType[*refusedError](err); ok && strings.Contains(refused.text, "found") {
+	_, err := c.either(ctx, "instances",
+		call{http.MethodGet, instanceV1, r.target()},
+		call{http.MethodGet, instanceAdminV3, r.plainTarget()})
+	if refused, ok := errors.AsType[*refusedError](err); ok && refused.isNotThere() {
 		return false, nil
 	}
 	return err == nil, err

@@ -4,9 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -46,19 +46,19 @@ instance is registered again; at Nacos it is a change of the instance.`,
 	flags.Float64Var(&d.weight, "weight", 0, "The weight to give it.")
 	flags.DurationVar(&d.wait, "wait", defaultDrain, "How long to wait when it has no weight any more.")
 	flags.BoolVar(&d.deregister, "deregister", false, "Deregister it then.")
-	return a.sdkCommand(cmd, "http", func(ctx context.Context, c *client, sdk *rollcall.Client, args []string) error {
+	return a.sdkCommand(cmd, "http", func(ctx context.Context, c *client, args []string) error {
 		if d.deregister && d.weight != 0 {
 			return &usageError{fmt.Errorf("deregister: it goes with weight 0")}
 		}
 		if err := d.read(c, args, nil); err != nil {
 			return err
 		}
-		return c.drain(ctx, sdk, &d)
+		return c.drain(ctx, &d)
 	})
 }
 
-func (c *client) drain(ctx context.Context, sdk *rollcall.Client, d *drain) error {
-	in, err := c.find(ctx, sdk, &d.registration)
+func (c *client) drain(ctx context.Context, d *drain) error {
+	in, err := c.find(ctx, &d.registration)
 	if err != nil {
 		return err
 	}
@@ -86,19 +86,22 @@ func (c *client) drain(ctx context.Context, sdk *rollcall.Client, d *drain) erro
 }
 
 // find looks an instance up as clients do.
-func (c *client) find(ctx context.Context, sdk *rollcall.Client, r *registration) (*rollcall.Instance, error) {
-	ctx, cancel := c.asked(ctx)
-	defer cancel()
-	found, err := sdk.Lookup(ctx, r.service.sdk(c.namespace), rollcall.WithClusters(r.cluster))
-	if err != nil {
-		return nil, err
-	}
-	for in := range found.All() {
-		if sameHost(in.IP, r.instance.host) && strconv.Itoa(int(in.Port)) == r.instance.port {
-			return in, nil
+func (c *client) find(ctx context.Context, r *registration) (in *rollcall.Instance, err error) {
+	err = c.withSDK(ctx, func(sdk *rollcall.Client) error {
+		ctx, cancel := c.asked(ctx)
+		defer cancel()
+		found, err := sdk.Lookup(ctx, r.service.sdk(c.namespace), rollcall.WithClusters(r.cluster))
+		if err != nil {
+			return err
 		}
-	}
-	return nil, fmt.Errorf("%s is not in cluster %s of %s, namespace %s", r.instance, r.cluster, r.service, c.space())
+		for in = range found.All() {
+			if sameHost(in.IP, r.instance.host) && in.Port == r.instance.number {
+				return nil
+			}
+		}
+		return fmt.Errorf("%s is not in cluster %s of %s, namespace %s", r.instance, r.cluster, r.service, c.space())
+	})
+	return in, err
 }
 
 // sameHost compares two spellings of an address, or two names.
@@ -111,7 +114,7 @@ func sameHost(a, b string) bool {
 	return x.Unmap() == y.Unmap()
 }
 
-// reweigh changes the weight of an instance. The call takes all of its fields.
+// reweigh changes the weight of an instance. The calls take all of its fields.
 func (c *client) reweigh(ctx context.Context, r *registration) error {
 	metadata, err := json.Marshal(r.metadata)
 	if err != nil {
@@ -120,15 +123,14 @@ func (c *client) reweigh(ctx context.Context, r *registration) error {
 	if r.metadata == nil {
 		metadata = []byte("{}")
 	}
-	q := r.target()
-	q.Set("weight", weight(r.weight))
-	q.Set("enabled", strconv.FormatBool(!r.disabled))
-	q.Set("metadata", string(metadata))
-	body, err := c.do(ctx, http.MethodPut, instanceAPI, q)
-	if err != nil {
-		return err
+	with := func(q url.Values) url.Values {
+		q.Set("weight", weight(r.weight))
+		q.Set("enabled", strconv.FormatBool(!r.disabled))
+		q.Set("metadata", string(metadata))
+		return q
 	}
-	defer body.Close()
-	_, err = io.Copy(io.Discard, body)
+	_, err = c.either(ctx, "changes of instances",
+		call{http.MethodPut, instanceV1, with(r.target())},
+		call{http.MethodPut, instanceAdminV3, with(r.plainTarget())})
 	return err
 }

@@ -25,7 +25,8 @@ func (c *client) follow(ctx context.Context, f *historyFlags) error {
 		return err
 	}
 	namespaces := f.service == "" && c.namespace == ""
-	if err := c.showMore(entries, namespaces, true); err != nil {
+	table := &layout{width: c.width}
+	if err := c.showMore(table, entries, namespaces, true); err != nil {
 		return err
 	}
 	ticker := time.NewTicker(followInterval)
@@ -38,10 +39,13 @@ func (c *client) follow(ctx context.Context, f *historyFlags) error {
 		}
 		entries, err := fresh(ctx, feeds)
 		if err != nil && ctx.Err() == nil && !failing {
-			fmt.Fprintf(c.notes, "cannot follow for now, going on: %v\n", err)
+			fmt.Fprintf(c.notes, "%s cannot follow for now, going on: %v\n", now(), err)
+		}
+		if err == nil && failing {
+			fmt.Fprintf(c.notes, "%s following %s again\n", now(), c.server())
 		}
 		failing = err != nil
-		if err := c.showMore(entries, namespaces, false); err != nil {
+		if err := c.showMore(table, entries, namespaces, false); err != nil {
 			return err
 		}
 	}
@@ -62,9 +66,9 @@ func fresh(ctx context.Context, feeds []*feed) ([]entry, error) {
 	return all, nil
 }
 
-// showMore shows entries that follow others: one JSON object a line, or rows whose
-// columns are wide enough that the parts of the table usually fit.
-func (c *client) showMore(entries []entry, namespaces, heading bool) error {
+// showMore shows entries that follow others: one JSON object a line, or rows of a table
+// that comes in parts.
+func (c *client) showMore(table *layout, entries []entry, namespaces, heading bool) error {
 	if c.json {
 		enc := json.NewEncoder(c.out)
 		enc.SetEscapeHTML(false)
@@ -79,8 +83,7 @@ func (c *client) showMore(entries []entry, namespaces, heading bool) error {
 		}
 		return nil
 	}
-	const width = 16
-	return c.table(width, func(w io.Writer) {
+	return table.print(c.out, func(w io.Writer) {
 		if heading {
 			entryHeading(w, namespaces)
 		}

@@ -23,14 +23,12 @@ server. Who keeps them alive, and since when, is in ` + "`rollcall list`" + `.`,
 		ValidArgsFunction: a.completeService,
 	}
 	shown := addInstanceFlags(cmd)
-	return a.sdkCommand(cmd, "http", func(ctx context.Context, c *client, sdk *rollcall.Client, args []string) error {
+	return a.sdkCommand(cmd, "http", func(ctx context.Context, c *client, args []string) error {
 		s, err := parseService(args[0])
 		if err != nil {
 			return err
 		}
-		ctx, cancel := c.asked(ctx)
-		defer cancel()
-		return c.showInstances(ctx, sdk, s, shown())
+		return c.withSDK(ctx, func(sdk *rollcall.Client) error { return c.showInstances(ctx, sdk, s, shown()) })
 	})
 }
 
@@ -76,6 +74,8 @@ type instancesView struct {
 }
 
 func (c *client) showInstances(ctx context.Context, sdk *rollcall.Client, s serviceName, filters []rollcall.FilterOption) error {
+	ctx, cancel := c.asked(ctx)
+	defer cancel()
 	var options []rollcall.QueryOption
 	for _, f := range filters {
 		options = append(options, f)
@@ -84,10 +84,7 @@ func (c *client) showInstances(ctx context.Context, sdk *rollcall.Client, s serv
 	if err != nil {
 		return err
 	}
-	view := instancesView{c.space(), s.group, s.name, found.Protected(), []instanceView{}}
-	for in := range found.All() {
-		view.Instances = append(view.Instances, viewOf(in))
-	}
+	view := instancesView{c.space(), s.group, s.name, found.Protected(), viewsOf(slices.Collect(found.All()))}
 	return c.show(view, func(w io.Writer) {
 		if found.Len() == 0 {
 			fmt.Fprintf(w, "%s has no instances\n", s)
@@ -99,6 +96,9 @@ func (c *client) showInstances(ctx context.Context, sdk *rollcall.Client, s serv
 		}
 	})
 }
+
+// remarkCell is the place of the remarks among the cells of [seenInstance].
+const remarkCell = 5
 
 // seenInstance returns the cells of an instance as clients see it.
 func seenInstance(in *rollcall.Instance, protected bool) []string {

@@ -30,7 +30,7 @@ instances do.`,
 	return a.clientCommand(cmd, func(ctx context.Context, c *client, args []string) error {
 		if len(args) == 0 {
 			err := c.listServices(ctx, *group)
-			return c.orElsewhere(ctx, err, func(ctx context.Context, sdk *rollcall.Client) error {
+			return c.orElsewhere(ctx, err, func(sdk *rollcall.Client) error {
 				return c.showNames(ctx, sdk, cmp.Or(*group, defaultGroup))
 			})
 		}
@@ -42,7 +42,7 @@ instances do.`,
 			return err
 		}
 		err = c.listInstances(ctx, s)
-		return c.orElsewhere(ctx, err, func(ctx context.Context, sdk *rollcall.Client) error {
+		return c.orElsewhere(ctx, err, func(sdk *rollcall.Client) error {
 			return c.showInstances(ctx, sdk, s, nil)
 		})
 	})
@@ -50,14 +50,12 @@ instances do.`,
 
 // orElsewhere asks by way of the SDK if an error says that the server is no Rollcall. If
 // it is nothing that the SDK knows either, the error stands.
-func (c *client) orElsewhere(ctx context.Context, err error, ask func(context.Context, *rollcall.Client) error) error {
+func (c *client) orElsewhere(ctx context.Context, err error, ask func(*rollcall.Client) error) error {
 	if !elsewhere(err) {
 		return err
 	}
 	c.via = rollcall.HTTP
-	ctx, cancel := c.asked(ctx)
-	defer cancel()
-	asked := c.withSDK(ctx, func(sdk *rollcall.Client) error { return ask(ctx, sdk) })
+	asked := c.withSDK(ctx, ask)
 	if asked == nil || errors.Is(asked, rollcall.ErrUnauthorized) || errors.Is(asked, rollcall.ErrForbidden) {
 		return asked
 	}

@@ -3,14 +3,14 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/url"
 	"os"
 	"strings"
-
-	rollcall "github.com/rollcall-registry/rollcall/client"
 )
 
 // login is who a command is.
@@ -35,11 +35,6 @@ func (s *clientSettings) login() (*login, error) {
 	return &login{user: user, password: strings.TrimRight(string(password), "\r\n")}, nil
 }
 
-// credentials are those of the SDK.
-func (l *login) credentials() rollcall.Credentials {
-	return rollcall.Credentials{Username: l.user, Password: l.password}
-}
-
 // signed returns a query with the token of the login, if there is one.
 func (c *client) signed(ctx context.Context, query url.Values) (url.Values, error) {
 	if c.login == nil {
@@ -60,16 +55,18 @@ func (c *client) signed(ctx context.Context, query url.Values) (url.Values, erro
 	return query, nil
 }
 
-// logIn asks for a token, as clients of Nacos since 1.2 do.
+// loginPaths are where clients of the generations log in.
+var loginPaths = []string{"/nacos/v1/auth/users/login", "/nacos/v3/auth/user/login", "/nacos/v1/auth/login"}
+
+// logIn asks for a token.
 func (c *client) logIn(ctx context.Context) (token string, err error) {
-	const path = "/nacos/v1/auth/login"
-	form := url.Values{"username": {c.login.user}, "password": {c.login.password}}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base.JoinPath(path).String(), strings.NewReader(form.Encode()))
-	if err != nil {
-		return "", err
+	var body io.ReadCloser
+	for _, path := range loginPaths {
+		body, err = c.first(ctx, func(server *url.URL) (io.ReadCloser, error) { return c.sendLogin(ctx, server, path) })
+		if refused, ok := errors.AsType[*refusedError](err); !ok || !refused.unknownPath() {
+			break
+		}
 	}
-	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	body, err := c.exchange(req, path)
 	if err != nil {
 		return "", err
 	}
@@ -78,10 +75,21 @@ func (c *client) logIn(ctx context.Context) (token string, err error) {
 		AccessToken string `json:"accessToken"`
 	}
 	if err := json.NewDecoder(body).Decode(&answer); err != nil {
-		return "", fmt.Errorf("read the answer: %w", err)
+		return "", c.broken(ctx, err)
 	}
 	if answer.AccessToken == "" {
-		return "", fmt.Errorf("%s gave no token", c.base)
+		return "", fmt.Errorf("%s gave no token", c.server())
 	}
 	return answer.AccessToken, nil
+}
+
+// sendLogin sends the password in the body, which nobody logs.
+func (c *client) sendLogin(ctx context.Context, server *url.URL, path string) (io.ReadCloser, error) {
+	form := url.Values{"username": {c.login.user}, "password": {c.login.password}}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, server.JoinPath(path).String(), strings.NewReader(form.Encode()))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	return c.exchange(server, req, path)
 }

@@ -52,8 +52,9 @@ func (s serviceName) String() string {
 
 // endpoint is the address of an instance.
 type endpoint struct {
-	host string // without brackets
-	port string // "" when none was said
+	host   string // without brackets
+	port   string // "" when none was said
+	number uint16 // of the port, 0 when none was said
 }
 
 // parseEndpoint reads host:port; an IPv6 address has brackets.
@@ -62,10 +63,11 @@ func parseEndpoint(text string) (endpoint, error) {
 	if err != nil || host == "" {
 		return endpoint{}, &usageError{fmt.Errorf("instance: %q is no address with a port; write 10.0.0.7:8080 or [::1]:8080", text)}
 	}
-	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
+	number, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
 		return endpoint{}, &usageError{fmt.Errorf("instance: %q is no port; write a number from 0 to 65535", port)}
 	}
-	return endpoint{host, port}, nil
+	return endpoint{host, port, uint16(number)}, nil
 }
 
 // parseAddress reads host:port as [parseEndpoint] does, or an address alone.

@@ -8,25 +8,31 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 )
 
-// namespaceAPI is the call of the console of Nacos 1.x and 2.x.
-const namespaceAPI = "/nacos/v1/console/namespaces"
+// The calls for namespaces: of the console of Nacos 1.x and 2.x, of the server of 3.x,
+// and of its console, which has a port of its own and no /nacos.
+const (
+	namespacesV1      = "/nacos/v1/console/namespaces"
+	namespaceAdminV3  = "/nacos/v3/admin/core/namespace"
+	namespaceConsole3 = "/v3/console/core/namespace"
+)
 
 func (a *app) namespacesCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "namespaces [create|delete ID]",
 		Short: "List the namespaces, create or delete one",
 		Long: `List the namespaces of a server, create one or delete one, over the HTTP API of
-the console of Nacos 1.x. Names of services work in any namespace, listed or not.`,
+Nacos 1.x or 3.x. Names of services work in any namespace, listed or not.`,
 		Example: `  rollcall namespaces
   rollcall namespaces create dev --name Development
   rollcall namespaces delete dev`,
-		Args:      namespaceArguments,
-		ValidArgs: []string{"create", "delete"},
+		Args:              namespaceArguments,
+		ValidArgsFunction: a.completeNamespaces,
 	}
 	name := cmd.Flags().String("name", "", "The name to show for a new one, by default its ID.")
 	description := cmd.Flags().String("description", "", "What a new one is for.")
@@ -35,10 +41,9 @@ the console of Nacos 1.x. Names of services work in any namespace, listed or not
 		case len(args) == 0:
 			return c.listNamespaces(ctx)
 		case args[0] == "create":
-			return c.changeNamespaces(ctx, http.MethodPost, "created", args[1], parameters(
-				"customNamespaceId", args[1], "namespaceName", cmp.Or(*name, args[1]), "namespaceDesc", *description))
+			return c.createNamespace(ctx, args[1], cmp.Or(*name, args[1]), *description)
 		default:
-			return c.changeNamespaces(ctx, http.MethodDelete, "deleted", args[1], parameters("namespaceId", args[1]))
+			return c.deleteNamespace(ctx, args[1])
 		}
 	})
 }
@@ -51,33 +56,42 @@ func namespaceArguments(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("namespaces: these arguments do not fit; write `rollcall %s`", cmd.Use)
 }
 
-// namespaceView is a namespace as the console tells it.
+// namespaceView is a namespace as JSON.
 type namespaceView struct {
-	ID          string `json:"namespace"`
-	Name        string `json:"namespaceShowName"`
-	Description string `json:"namespaceDesc"`
+	ID          string `json:"id"`
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+}
+
+// namespaces returns those that are listed.
+func (c *client) namespaces(ctx context.Context) ([]namespaceView, error) {
+	answer, err := c.either(ctx, "namespaces",
+		call{http.MethodGet, namespacesV1, nil},
+		call{http.MethodGet, namespaceAdminV3 + "/list", nil},
+		call{http.MethodGet, namespaceConsole3 + "/list", nil})
+	if err != nil {
+		return nil, err
+	}
+	type listed struct{ Namespace, NamespaceShowName, NamespaceDesc string }
+	var list []listed
+	if err := json.Unmarshal(answer, &list); err != nil { // 1.x has them in an object
+		var whole struct{ Data []listed }
+		if err := json.Unmarshal(answer, &whole); err != nil {
+			return nil, c.broken(ctx, err)
+		}
+		list = whole.Data
+	}
+	views := []namespaceView{}
+	for _, n := range list {
+		views = append(views, namespaceView{cmp.Or(n.Namespace, publicNamespace), n.NamespaceShowName, n.NamespaceDesc})
+	}
+	return views, nil
 }
 
 func (c *client) listNamespaces(ctx context.Context) error {
-	body, err := c.do(ctx, http.MethodGet, namespaceAPI, nil)
+	list, err := c.namespaces(ctx)
 	if err != nil {
 		return err
-	}
-	defer body.Close()
-	var answer struct {
-		Data []namespaceView `json:"data"`
-	}
-	if err := json.NewDecoder(body).Decode(&answer); err != nil {
-		return fmt.Errorf("read the answer of %s: %w", c.base, err)
-	}
-	type shown struct {
-		ID          string `json:"id"`
-		Name        string `json:"name"`
-		Description string `json:"description,omitempty"`
-	}
-	list := []shown{}
-	for _, n := range answer.Data {
-		list = append(list, shown{cmp.Or(n.ID, publicNamespace), n.Name, n.Description})
 	}
 	return c.show(list, func(w io.Writer) {
 		row(w, "NAMESPACE", "NAME")
@@ -87,19 +101,40 @@ func (c *client) listNamespaces(ctx context.Context) error {
 	})
 }
 
-// changeNamespaces creates or deletes a namespace. The answer is true or false.
-func (c *client) changeNamespaces(ctx context.Context, method, done, id string, query url.Values) error {
-	body, err := c.do(ctx, method, namespaceAPI, query)
+func (c *client) createNamespace(ctx context.Context, id, name, description string) error {
+	parts := func(key string) url.Values {
+		return parameters(key, id, "namespaceName", name, "namespaceDesc", description)
+	}
+	return c.changeNamespaces(ctx, "created", id,
+		call{http.MethodPost, namespacesV1, parts("customNamespaceId")},
+		call{http.MethodPost, namespaceAdminV3, parts("namespaceId")},
+		call{http.MethodPost, namespaceConsole3, parts("customNamespaceId")})
+}
+
+// deleteNamespace deletes a namespace that is there: servers say that they deleted any.
+func (c *client) deleteNamespace(ctx context.Context, id string) error {
+	list, err := c.namespaces(ctx)
 	if err != nil {
 		return err
 	}
-	defer body.Close()
-	text, err := io.ReadAll(io.LimitReader(body, maxErrorText))
-	if err != nil {
-		return fmt.Errorf("read the answer of %s: %w", c.base, err)
+	if !slices.ContainsFunc(list, func(n namespaceView) bool { return n.ID == id }) {
+		return fmt.Errorf("%s has no namespace %s", c.server(), id)
 	}
-	if strings.TrimSpace(string(text)) != "true" {
-		return fmt.Errorf("%s answered %q: namespace %s was not %s", c.base, text, id, done)
+	q := parameters("namespaceId", id)
+	return c.changeNamespaces(ctx, "deleted", id,
+		call{http.MethodDelete, namespacesV1, q},
+		call{http.MethodDelete, namespaceAdminV3, q},
+		call{http.MethodDelete, namespaceConsole3, q})
+}
+
+// changeNamespaces creates or deletes a namespace. The answer is true or false.
+func (c *client) changeNamespaces(ctx context.Context, done, id string, calls ...call) error {
+	answer, err := c.either(ctx, "namespaces", calls...)
+	if err != nil {
+		return err
+	}
+	if text := strings.TrimSpace(string(answer)); text != "true" {
+		return fmt.Errorf("%s answered %q: namespace %s was not %s", c.server(), text, id, done)
 	}
 	return c.show(map[string]string{"done": done, "namespace": id}, func(w io.Writer) {
 		fmt.Fprintf(w, "%s namespace %s\n", done, id)

@@ -18,17 +18,17 @@ func (a *app) readyCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 	}
 	return a.clientCommand(cmd, func(ctx context.Context, c *client, _ []string) error {
-		body, err := c.do(ctx, http.MethodGet, "/readyz", nil)
+		_, err := c.either(ctx, "health checks",
+			call{http.MethodGet, "/readyz", nil},
+			call{http.MethodGet, "/nacos/v1/console/health/readiness", nil},
+			call{http.MethodGet, "/nacos/v3/admin/core/state/readiness", nil})
 		if err != nil {
-			return err
-		}
-		if err := body.Close(); err != nil {
 			return err
 		}
 		answer := struct {
 			Server string `json:"server"`
 			Ready  bool   `json:"ready"`
-		}{c.base.String(), true}
-		return c.show(answer, func(w io.Writer) { fmt.Fprintf(w, "%s is ready\n", c.base) })
+		}{c.server().String(), true}
+		return c.show(answer, func(w io.Writer) { fmt.Fprintf(w, "%s is ready\n", c.server()) })
 	})
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,13 +12,11 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	rollcall "github.com/rollcall-registry/rollcall/client"
 )
 
-// instanceAPI is the instance call of Nacos 1.x, so that the commands which change
-// something work with any server that has it.
-const instanceAPI = "/nacos/v1/ns/instance"
-
-// registration is an instance as a client of 1.x registers it.
+// registration is an instance that a command is about.
 type registration struct {
 	service    serviceName
 	instance   endpoint
@@ -33,11 +32,15 @@ func (a *app) registerCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "register SERVICE IP:PORT",
 		Short: "Register an instance",
-		Long: `Register an instance, over the HTTP API of Nacos 1.x.
+		Long: `Register an instance.
 
-An ephemeral instance, the usual kind, lives as long as beats come: without them
-it is unhealthy after 15 s and gone after 30 s by default. With --beat this command keeps
-beating until it is interrupted, and deregisters the instance then. A persistent
+An ephemeral instance, the usual kind, lives as long as somebody keeps it alive.
+With --beat this command does, over gRPC where the server has it and by beats over
+HTTP where not, until it is interrupted, and deregisters the instance then. It
+moves to another of the servers, and registers the instance again, as need be.
+
+Without --beat it registers once, over HTTP, and ends. Without beats from elsewhere
+the instance is unhealthy after 15 s and gone after 30 s by default. A persistent
 instance stays until it is deregistered.`,
 		Example: `  rollcall register orders 10.0.0.7:8080 --metadata zone=a --beat
   rollcall register billing@@orders '[2001:db8::7]:8080' --persistent`,
@@ -51,28 +54,15 @@ instance stays until it is deregistered.`,
 	pairs := flags.StringArray("metadata", nil, "A `key=value` of its metadata. May be given more than once.")
 	flags.BoolVar(&r.persistent, "persistent", false, "It stays without beats, and the server probes its health.")
 	flags.BoolVar(&r.disabled, "disabled", false, "It is listed to operators and not given to callers.")
-	beat := flags.Bool("beat", false, "Keep beating until interrupted, then deregister.")
-	return a.clientCommand(cmd, func(ctx context.Context, c *client, args []string) (err error) {
+	beat := flags.Bool("beat", false, "Keep it alive until interrupted, then deregister.")
+	a.sdkCommand(cmd, "", func(ctx context.Context, c *client, args []string) error {
 		if err := r.read(c, args, *pairs); err != nil {
 			return err
 		}
-		if *beat && r.persistent {
-			return &usageError{fmt.Errorf("beat: a persistent instance has no beats; leave out --beat or --persistent")}
-		}
-		if err := c.register(ctx, &r); err != nil {
-			return err
-		}
-		if err := c.say("registered", &r); err != nil || r.persistent {
-			return err
-		}
-		if *beat {
-			return c.keepBeating(ctx, &r)
-		}
-		if !c.json {
-			fmt.Fprintln(c.notes, "without beats it does not last (by default it is unhealthy after 15 s and gone after 30 s); --beat keeps it alive")
-		}
-		return nil
+		return c.register(ctx, &r, *beat)
 	})
+	cmd.Flags().Lookup(flagVia).Usage += ", default auto with --beat and http without"
+	return cmd
 }
 
 // read completes r by the arguments and the key=value pairs of the metadata.
@@ -95,7 +85,68 @@ func (r *registration) read(c *client, args, pairs []string) (err error) {
 	return nil
 }
 
-// target returns the parameters that name the instance in every call.
+// sdk is the instance as the SDK has it.
+func (r *registration) sdk() rollcall.Instance {
+	return rollcall.Instance{
+		IP: r.instance.host, Port: r.instance.number, Cluster: r.cluster, Weight: r.weight, Metadata: r.metadata,
+		Healthy: true, Enabled: !r.disabled, Ephemeral: !r.persistent,
+	}
+}
+
+// register registers an instance, once or for as long as the command runs.
+func (c *client) register(ctx context.Context, r *registration, keep bool) error {
+	switch {
+	case keep && r.persistent:
+		return &usageError{errors.New("beat: a persistent instance stays without; leave out --beat or --persistent")}
+	case keep:
+		return c.withLastingSDK(ctx, func(sdk *rollcall.Client) error { return c.keep(ctx, sdk, r) })
+	case c.via == rollcall.GRPC && !r.persistent:
+		return &usageError{fmt.Errorf("%s: over gRPC the instance would go with this command; use http, or --beat to stay", flagVia)}
+	}
+	if err := c.registerOnce(ctx, r); err != nil {
+		return err
+	}
+	if err := c.say("registered", r); err != nil || r.persistent || c.json {
+		return err
+	}
+	fmt.Fprintln(c.notes, "without beats it does not last (by default it is unhealthy after 15 s and gone after 30 s); --beat keeps it alive")
+	return nil
+}
+
+// registerOnce registers an instance which nothing here keeps alive: over HTTP without the
+// SDK, which would, and would say that an SDK did it.
+func (c *client) registerOnce(ctx context.Context, r *registration) error {
+	if c.via == rollcall.GRPC {
+		return c.withSDK(ctx, func(sdk *rollcall.Client) error {
+			_, err := c.registerBy(ctx, sdk, r)
+			return err
+		})
+	}
+	metadata, err := json.Marshal(r.metadata)
+	if err != nil {
+		return err
+	}
+	with := func(q url.Values) url.Values {
+		q.Set("weight", weight(r.weight))
+		q.Set("enabled", strconv.FormatBool(!r.disabled))
+		q.Set("healthy", "true")
+		q.Set("metadata", string(metadata))
+		return q
+	}
+	_, err = c.either(ctx, "registration",
+		call{http.MethodPost, instanceV1, with(r.target())},
+		call{http.MethodPost, instanceV3, with(r.plainTarget())})
+	return err
+}
+
+// registerBy registers an instance by way of the SDK.
+func (c *client) registerBy(ctx context.Context, sdk *rollcall.Client, r *registration) (*rollcall.Registration, error) {
+	ctx, cancel := c.asked(ctx)
+	defer cancel()
+	return sdk.Register(ctx, r.service.sdk(r.namespace), r.sdk())
+}
+
+// target returns the parameters that name the instance in calls over HTTP.
 func (r *registration) target() url.Values {
 	q := parameters("namespaceId", r.namespace)
 	q.Set("serviceName", r.service.grouped())
@@ -107,26 +158,11 @@ func (r *registration) target() url.Values {
 	return q
 }
 
-func (c *client) register(ctx context.Context, r *registration) error {
-	metadata, err := json.Marshal(r.metadata)
-	if err != nil {
-		return err
-	}
+// plainTarget is target for calls of 3.x, where names have no group in them.
+func (r *registration) plainTarget() url.Values {
 	q := r.target()
-	q.Set("weight", weight(r.weight))
-	q.Set("enabled", strconv.FormatBool(!r.disabled))
-	q.Set("healthy", "true")
-	q.Set("metadata", string(metadata))
-	return c.callInstance(ctx, http.MethodPost, q)
-}
-
-// callInstance sends a call of the instance API whose answer tells nothing more.
-func (c *client) callInstance(ctx context.Context, method string, query url.Values) error {
-	body, err := c.do(ctx, method, instanceAPI, query)
-	if err != nil {
-		return err
-	}
-	return body.Close()
+	q.Set("serviceName", r.service.name)
+	return q
 }
 
 // say tells what was done with an instance.

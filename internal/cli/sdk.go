@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"net/url"
 
 	"github.com/spf13/cobra"
 
@@ -26,55 +26,114 @@ func (s *clientSettings) via() (rollcall.Protocol, error) {
 }
 
 // sdkCommand completes cmd, a command that asks by way of the SDK, and therefore any
-// server that speaks a protocol of Nacos.
-func (a *app) sdkCommand(cmd *cobra.Command, via string, run func(ctx context.Context, c *client, sdk *rollcall.Client, args []string) error) *cobra.Command {
+// server that speaks a protocol of Nacos. via is the protocol unless told otherwise.
+func (a *app) sdkCommand(cmd *cobra.Command, via string, run func(ctx context.Context, c *client, args []string) error) *cobra.Command {
 	cmd.Flags().String(flagVia, via, "The `protocol` to ask by: auto, grpc or http.\nenv "+settingVariables[flagVia])
-	return a.clientCommand(cmd, func(ctx context.Context, c *client, args []string) error {
-		return c.withSDK(ctx, func(sdk *rollcall.Client) error { return run(ctx, c, sdk, args) })
-	})
+	a.clientCommand(cmd, run)
+	_ = cmd.RegisterFlagCompletionFunc(flagVia, // the flag is there, so there is no error
+		cobra.FixedCompletions([]cobra.Completion{"auto", "grpc", "http"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
 }
 
-// withSDK calls f with a client of the SDK that is connected.
+// withSDK calls f with a client of the SDK that is connected to the first server that
+// can be reached, for a command that asks once.
 func (c *client) withSDK(ctx context.Context, f func(sdk *rollcall.Client) error) error {
-	options := []rollcall.Option{
-		rollcall.WithServers(c.base.Scheme + "://" + c.base.Host),
-		rollcall.WithContextPath(strings.TrimSuffix(c.base.Path, "/") + "/nacos"),
-		rollcall.WithProtocol(c.via), rollcall.WithNamespace(c.namespace), rollcall.WithAppName("rollcall-cli"),
+	var failures []error
+	for _, server := range c.servers {
+		sdk, err := c.connect(ctx, c.via, server)
+		if err == nil {
+			c.prefer(server)
+			return errors.Join(c.worded(ctx, f(sdk)), sdk.Close())
+		}
+		if misuse := (*usageError)(nil); ctx.Err() != nil || errors.As(err, &misuse) {
+			return err
+		}
+		failures = append(failures, err)
 	}
-	if c.base.Scheme == "https" {
+	return together(failures)
+}
+
+// withLastingSDK calls f with a client of the SDK that is connected to one of the
+// servers, and moves to another one when that goes.
+func (c *client) withLastingSDK(ctx context.Context, f func(sdk *rollcall.Client) error) error {
+	sdk, err := c.connect(ctx, c.via, c.servers...)
+	if err != nil {
+		return err
+	}
+	return errors.Join(c.worded(ctx, f(sdk)), sdk.Close())
+}
+
+// connect returns a client of the SDK that is connected. The caller closes it.
+func (c *client) connect(ctx context.Context, via rollcall.Protocol, servers ...*url.URL) (*rollcall.Client, error) {
+	sdk, err := rollcall.New(c.options(via, servers)...)
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	if err := c.reach(ctx, sdk, via, servers); err != nil {
+		_ = sdk.Close() // it is the lesser fault
+		return nil, err
+	}
+	return sdk, nil
+}
+
+// options are those of the SDK. All servers have the scheme and the path of the first.
+func (c *client) options(via rollcall.Protocol, servers []*url.URL) []rollcall.Option {
+	var entries []string
+	for _, server := range servers {
+		entries = append(entries, server.Scheme+"://"+server.Host)
+	}
+	options := []rollcall.Option{
+		rollcall.WithServers(entries...),
+		rollcall.WithContextPath(servers[0].Path + "/nacos"),
+		rollcall.WithProtocol(via), rollcall.WithNamespace(c.namespace), rollcall.WithAppName("rollcall-cli"),
+	}
+	if servers[0].Scheme == "https" {
 		options = append(options, rollcall.WithTLS(c.trust))
 	}
 	if c.login != nil {
-		credentials := c.login.credentials()
-		options = append(options, rollcall.WithUserPassword(credentials.Username, credentials.Password))
+		options = append(options, rollcall.WithUserPassword(c.login.user, c.login.password))
 	}
-	sdk, err := rollcall.New(options...)
-	if err != nil {
-		return &usageError{err}
-	}
-	err = c.reach(ctx, sdk)
-	if err == nil {
-		err = f(sdk)
-	}
-	return errors.Join(c.worded(ctx, err), sdk.Close())
+	return options
 }
 
-// reach waits until the SDK is connected. The SDK would try for ever; a command that was
-// told the protocol gives up when the first attempt fails, and one that was not when the
-// time is over.
-func (c *client) reach(ctx context.Context, sdk *rollcall.Client) error {
+// reach waits until the SDK is connected. The SDK would try for ever; a command gives up
+// when an attempt has failed at each server.
+func (c *client) reach(ctx context.Context, sdk *rollcall.Client, via rollcall.Protocol, servers []*url.URL) error {
 	asked, cancel := c.asked(ctx)
 	defer cancel()
-	var last rollcall.Status
+	last, looked := rollcall.Status{}, false
 	for last = range sdk.StatusChanges(asked) {
 		switch {
 		case last.State == rollcall.Connected:
 			return nil
-		case last.LastError != nil && c.via != rollcall.Auto:
-			return last.LastError
+		case last.LastError == nil, looked:
+		case via != rollcall.Auto && len(servers) == 1:
+			return c.apart(ctx, servers[0], last.LastError)
+		default:
+			looked = true
+			if err := c.look(asked, via, servers); err != nil {
+				return err
+			}
 		}
 	}
-	return cmp.Or(last.LastError, context.Cause(asked))
+	return c.apart(ctx, servers[0], cmp.Or(last.LastError, context.Cause(asked)))
+}
+
+// look tries each server for itself, and returns the reason of each if none can be
+// reached. Instead of both protocols HTTP is tried: gRPC has failed.
+func (c *client) look(ctx context.Context, via rollcall.Protocol, servers []*url.URL) error {
+	if via == rollcall.Auto {
+		via = rollcall.HTTP
+	}
+	var failures []error
+	for _, server := range servers {
+		sdk, err := c.connect(ctx, via, server)
+		if err == nil {
+			return sdk.Close()
+		}
+		failures = append(failures, err)
+	}
+	return together(failures)
 }
 
 // asked bounds what asks once.
@@ -82,8 +141,25 @@ func (c *client) asked(ctx context.Context) (context.Context, context.CancelFunc
 	return context.WithTimeout(ctx, c.timeout)
 }
 
+// apart words why a server cannot be reached by way of the SDK.
+func (c *client) apart(ctx context.Context, server *url.URL, err error) error {
+	failed, ok := errors.AsType[*rollcall.OpError](err)
+	if ok && failed.Server != "" && failed.Server != server.Host && ctx.Err() == nil && errors.Is(err, rollcall.ErrNotConnected) {
+		return fmt.Errorf("%s does not answer over gRPC, at %s (%w); --%s http may do", server, failed.Server, failed.Err, flagVia)
+	}
+	switch {
+	case errors.Is(err, rollcall.ErrNotConnected):
+		return c.unreachable(ctx, server, err)
+	case errors.Is(err, rollcall.ErrNotFound), errors.Is(err, rollcall.ErrUnsupported):
+		return fmt.Errorf("%s speaks no protocol of Nacos (%w)", server, err)
+	default:
+		return c.worded(ctx, err)
+	}
+}
+
 // worded words an error of the SDK for an operator.
 func (c *client) worded(ctx context.Context, err error) error {
+	refused := (*rollcall.ServerError)(nil)
 	switch {
 	case err == nil:
 		return nil
@@ -92,13 +168,15 @@ func (c *client) worded(ctx context.Context, err error) error {
 	case errors.Is(err, rollcall.ErrUnauthorized), errors.Is(err, rollcall.ErrForbidden):
 		return fmt.Errorf("%w; log in with --%s and --%s", err, flagUser, flagPassword)
 	case errors.Is(err, rollcall.ErrNotConnected):
-		return c.unreachable(ctx, err)
+		return c.unreachable(ctx, c.server(), err)
+	case errors.Is(err, rollcall.ErrInvalidArgument) && !errors.As(err, &refused):
+		return &usageError{err}
 	default:
 		return err
 	}
 }
 
-// named is a service as the SDK names it.
+// sdk is a service as the SDK names it.
 func (s serviceName) sdk(namespace string) rollcall.Service {
 	return rollcall.Service{Namespace: namespace, Group: s.group, Name: s.name}
 }

@@ -62,7 +62,7 @@ func TestListElsewhere(t *testing.T) {
 			t.Errorf("%s: %+v, want %q", tt.args, got, tt.want)
 		}
 	}
-	if got := run(t, Process{}, "history", "-s", address); got.code != exitFailed || !strings.Contains(got.stderr, "it is no Rollcall server") {
+	if got := run(t, Process{}, "history", "-s", address); got.code != exitFailed || !strings.Contains(got.stderr, " is Nacos 1.4.8, and `rollcall history` asks for what Rollcall alone knows") {
 		t.Errorf("history: %+v", got)
 	}
 }
@@ -147,7 +147,7 @@ func TestWatch(t *testing.T) {
 		do("register", "orders", "10.0.0.2:80", "--persistent")
 		plain.waitFor("10.0.0.2:80")
 		do("deregister", "orders", "10.0.0.2:80", "--persistent")
-		plain.waitFor("removed")
+		plain.waitFor("Z  -  10.0.0.2:80")
 		asJSON.waitFor(`"removed":[{`)
 		got := plain.interrupt()
 		if got.code != exitOK || got.stderr != "" || strings.Count(got.stdout, "TIME") != 1 {

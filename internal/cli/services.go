@@ -19,10 +19,8 @@ What Rollcall knows beside the names is in ` + "`rollcall list`" + `.`,
 		Args: arguments(0, 0),
 	}
 	group := cmd.Flags().String("group", defaultGroup, "The group.")
-	return a.sdkCommand(cmd, "http", func(ctx context.Context, c *client, sdk *rollcall.Client, _ []string) error {
-		ctx, cancel := c.asked(ctx)
-		defer cancel()
-		return c.showNames(ctx, sdk, *group)
+	return a.sdkCommand(cmd, "http", func(ctx context.Context, c *client, _ []string) error {
+		return c.withSDK(ctx, func(sdk *rollcall.Client) error { return c.showNames(ctx, sdk, *group) })
 	})
 }
 
@@ -34,6 +32,8 @@ type serviceNames struct {
 }
 
 func (c *client) showNames(ctx context.Context, sdk *rollcall.Client, group string) error {
+	ctx, cancel := c.asked(ctx)
+	defer cancel()
 	all := serviceNames{Namespace: c.space(), Group: group, Services: []string{}}
 	for s, err := range sdk.Services(ctx, rollcall.ServiceQuery{Group: group}) {
 		if err != nil {

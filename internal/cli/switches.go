@@ -7,23 +7,28 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 
 	"github.com/spf13/cobra"
 )
 
-// switchAPI is the call of Nacos 1.x and 2.x for what operators switch while it runs.
-const switchAPI = "/nacos/v1/ns/operator/switches"
+// The calls of Nacos 1.x and 2.x, and of 3.x, for what operators switch while it runs.
+const (
+	switchesV1 = "/nacos/v1/ns/operator/switches"
+	switchesV3 = "/nacos/v3/admin/ns/ops/switches"
+)
 
 func (a *app) switchesCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "switches [NAME [VALUE]]",
 		Short: "Show the switches of a server, or set one",
 		Long: `Show the switches of a server, one of them, or set one, over the HTTP API of
-Nacos 1.x. Switches take effect at once; at Rollcall they are kept.`,
+Nacos 1.x or 3.x. Switches take effect at once; at Rollcall they are kept.`,
 		Example: `  rollcall switches
   rollcall switches pushEnabled false`,
-		Args: arguments(0, 2),
+		Args:              arguments(0, 2),
+		ValidArgsFunction: a.completeSwitches,
 	}
 	return a.clientCommand(cmd, func(ctx context.Context, c *client, args []string) error {
 		if len(args) == 2 {
@@ -39,11 +44,9 @@ func (c *client) setSwitch(ctx context.Context, name, value string) error {
 	if _, err := c.readSwitch(ctx, name); err != nil {
 		return err
 	}
-	body, err := c.do(ctx, http.MethodPut, switchAPI, parameters("entry", name, "value", value))
+	q := url.Values{"entry": {name}, "value": {value}}
+	_, err := c.either(ctx, "switches", call{http.MethodPut, switchesV1, q}, call{http.MethodPut, switchesV3, q})
 	if err != nil {
-		return err
-	}
-	if err := body.Close(); err != nil {
 		return err
 	}
 	now, err := c.readSwitch(ctx, name)
@@ -51,7 +54,7 @@ func (c *client) setSwitch(ctx context.Context, name, value string) error {
 		return err
 	}
 	if plain(now) != value {
-		return fmt.Errorf("%s keeps %s at %s", c.base, name, plain(now))
+		return fmt.Errorf("%s keeps %s at %s", c.server(), name, plain(now))
 	}
 	return c.show(map[string]json.RawMessage{name: now}, func(w io.Writer) {
 		fmt.Fprintf(w, "%s is %s\n", name, value)
@@ -80,13 +83,12 @@ func (c *client) showSwitches(ctx context.Context, only []string) error {
 }
 
 func (c *client) readSwitches(ctx context.Context) (all map[string]json.RawMessage, err error) {
-	body, err := c.do(ctx, http.MethodGet, switchAPI, nil)
+	answer, err := c.either(ctx, "switches", call{http.MethodGet, switchesV1, nil}, call{http.MethodGet, switchesV3, nil})
 	if err != nil {
 		return nil, err
 	}
-	defer body.Close()
-	if err := json.NewDecoder(body).Decode(&all); err != nil {
-		return nil, fmt.Errorf("read the answer of %s: %w", c.base, err)
+	if err := json.Unmarshal(answer, &all); err != nil {
+		return nil, c.broken(ctx, err)
 	}
 	return all, nil
 }
@@ -102,7 +104,7 @@ func (c *client) readSwitch(ctx context.Context, name string) (json.RawMessage, 
 func (c *client) switchIn(all map[string]json.RawMessage, name string) (json.RawMessage, error) {
 	value, ok := all[name]
 	if !ok {
-		return nil, fmt.Errorf("%s has no switch %s", c.base, name)
+		return nil, fmt.Errorf("%s has no switch %s", c.server(), name)
 	}
 	return value, nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/rollcall-registry/rollcall/api/opsv1"
 )
 
-// row writes one row of a table for [client.show].
+// row writes one row of a table for [layout.print].
 func row(w io.Writer, cells ...string) {
 	for i, cell := range cells {
 		cells[i] = printable(cell)
@@ -81,12 +81,19 @@ func owners(list []opsv1.Owner) string {
 			name += " " + o.Client
 		}
 		if o.Agent != "" {
-			name += " (" + o.Agent + ")"
+			name += " (" + agent(o.Agent) + ")"
 		}
 		names = append(names, name)
 	}
 	return strings.Join(names, ", ")
 }
+
+// agentColumns bounds what a table shows of what a client calls itself, which may be
+// as long as the User-Agent of a browser. What SDKs say fits.
+const agentColumns = 32
+
+// agent shortens what a client calls itself.
+func agent(text string) string { return cut(text, agentColumns) }
 
 // remarks says of an instance what is not as usual.
 func remarks(i *opsv1.InstanceState) string {

@@ -24,7 +24,7 @@ instance that is asked about, is not there.`,
   rollcall why orders 10.0.0.7:8080 --healthy-only
   rollcall why billing@@orders '[2001:db8::7]:8080' --clusters east`,
 		Args:              arguments(1, 2),
-		ValidArgsFunction: a.completeService,
+		ValidArgsFunction: a.completeInstance,
 	}
 	flags := cmd.Flags()
 	clusters := flags.StringSlice("clusters", nil, "The look-up asks for these clusters alone.")
@@ -103,7 +103,7 @@ func learners(w io.Writer, e *opsv1.Explanation) {
 		if s.Gone {
 			remarks = strings.TrimPrefix(remarks+", subscribes no longer", ", ")
 		}
-		row(w, s.Protocol+" "+s.Address, s.Agent, s.Clusters, string(s.Learned.State), at, remarks)
+		row(w, s.Protocol+" "+s.Address, agent(s.Agent), s.Clusters, string(s.Learned.State), at, remarks)
 	}
 }
 

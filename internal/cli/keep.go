@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	rollcall "github.com/rollcall-registry/rollcall/client"
+)
+
+// leaveTime bounds the last call, when the command has been interrupted.
+const leaveTime = 5 * time.Second
+
+// keep registers an instance and keeps it alive until ctx ends, and deregisters it then.
+func (c *client) keep(ctx context.Context, sdk *rollcall.Client, r *registration) error {
+	kept, err := c.registerBy(ctx, sdk, r)
+	if err != nil {
+		return err
+	}
+	if err := c.say("registered", r); err != nil {
+		return err
+	}
+	if !c.json {
+		fmt.Fprintf(c.notes, "keeping it alive over %s; interrupt to deregister\n", sdk.Status().Protocol)
+	}
+	telling := c.tell(ctx, sdk, kept)
+	<-ctx.Done()
+	telling()
+	leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
+	defer cancel()
+	if err := kept.Deregister(leaving); err != nil {
+		fmt.Fprintf(c.notes, "%s was not deregistered, and goes when the server misses it\n", r.instance)
+		return c.worded(leaving, err)
+	}
+	return c.say("deregistered", r)
+}
+
+// tell tells people when the connection, which is there, goes and comes, and when a
+// registration, which may be nil, fails and succeeds again. It returns what ends that.
+func (c *client) tell(ctx context.Context, sdk *rollcall.Client, kept *rollcall.Registration) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var telling sync.WaitGroup
+	telling.Go(func() {
+		t := teller{c: c}
+		for s := range sdk.StatusChanges(ctx) {
+			t.connection(&s)
+			if kept != nil && s.State == rollcall.Connected {
+				t.registration(kept.State())
+			}
+		}
+	})
+	return func() { cancel(); telling.Wait() }
+}
+
+// teller remembers what it told.
+type teller struct {
+	c        *client
+	lost     bool // the connection
+	retrying bool
+}
+
+func (t *teller) connection(s *rollcall.Status) {
+	switch {
+	case s.State == rollcall.Connected && t.lost:
+		t.lost = false
+		fmt.Fprintf(t.c.notes, "%s connected to %s over %s\n", now(), s.Server, s.Protocol)
+	case s.State == rollcall.Connecting && !t.lost:
+		t.lost = true
+		fmt.Fprintf(t.c.notes, "%s not connected, going on: %v\n", now(), s.LastError)
+	}
+}
+
+func (t *teller) registration(s rollcall.RegState) {
+	switch {
+	case s.Phase == rollcall.Retrying && !t.retrying:
+		t.retrying = true
+		fmt.Fprintf(t.c.notes, "%s not registered, going on: %v\n", now(), s.Err)
+	case s.Phase == rollcall.Registered && t.retrying:
+		t.retrying = false
+		fmt.Fprintf(t.c.notes, "%s registered again\n", now())
+	}
+}
+
+// now is the time as tables show it.
+func now() string { return stamp(time.Now().UnixMilli()) }
