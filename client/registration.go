@@ -25,8 +25,8 @@ type registerConfig struct {
 // AsyncOption is for registrations and watches alike.
 type AsyncOption struct{}
 
-// WithAsync makes Register and Watch return at once; what they are for goes on in
-// the background until it succeeds.
+// WithAsync makes Register, Watch and WatchServices return at once; what they are for
+// goes on in the background until it succeeds.
 func WithAsync() AsyncOption { return AsyncOption{} }
 
 func (AsyncOption) applyRegister(c *registerConfig) { c.async = true }

@@ -59,27 +59,3 @@ func compareKeys(aIP, bIP string, aPort, bPort int32, aCluster, bCluster string)
 	}
 	return strings.Compare(aCluster, bCluster)
 }
-
-// mailbox holds the newest Update for one reader. Its fields are guarded by the one
-// who sends.
-type mailbox struct {
-	ch   chan Update // capacity 1: what nobody took is replaced
-	base *Snapshot   // what the reader had before the Update in ch
-	last *Snapshot   // of the Update that was sent last
-}
-
-func newMailbox(s *Snapshot) *mailbox {
-	m := &mailbox{ch: make(chan Update, 1)}
-	m.send(s)
-	return m
-}
-
-func (m *mailbox) send(s *Snapshot) {
-	select {
-	case <-m.ch: // overtaken
-	default:
-		m.base = m.last
-	}
-	m.last = s
-	m.ch <- newUpdate(m.base, s)
-}

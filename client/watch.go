@@ -5,8 +5,6 @@ import (
 	"errors"
 	"iter"
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	"github.com/rollcall-registry/rollcall/client/internal/wire"
 )
@@ -25,15 +23,9 @@ func (f FilterOption) applyWatch(c *watchConfig) { f(&c.filter) }
 
 // Watch is the live view of a service.
 type Watch struct {
-	entry    *entry
-	filter   filter
-	snapshot atomic.Pointer[Snapshot] // never nil
-	ended    chan struct{}            // closed by end
-
-	mu      sync.Mutex // below entry.mu
-	closed  bool
-	updates *mailbox         // of Updates; nil before its first call
-	readers map[*mailbox]any // of All and OnUpdate
+	*feed[Snapshot, Update]
+	entry  *entry
+	filter filter
 	// offered, of capacity 1, holds what is to be filtered by functions of the user,
 	// which run on a goroutine of the watch; nil if there are none.
 	offered chan *Snapshot
@@ -51,7 +43,7 @@ func (c *Client) Watch(ctx context.Context, s Service, options ...WatchOption) (
 	}
 	w, err := c.addWatch(s.wire(), cfg.filter)
 	if err == nil && !cfg.async {
-		err = w.first(ctx)
+		err = w.waitKnown(ctx)
 	}
 	if err != nil {
 		return nil, opError("watch", s, err)
@@ -61,7 +53,7 @@ func (c *Client) Watch(ctx context.Context, s Service, options ...WatchOption) (
 
 // addWatch adds a watch to the entry of a service.
 func (c *Client) addWatch(s wire.Service, f filter) (*Watch, error) {
-	w := &Watch{filter: f, ended: make(chan struct{}), readers: make(map[*mailbox]any)}
+	w := &Watch{feed: newFeed(c, NewSnapshot(SnapshotInfo{Service: Service(s)}), newUpdate), filter: f}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -74,7 +66,6 @@ func (c *Client) addWatch(s wire.Service, f filter) (*Watch, error) {
 	w.entry = e
 	e.mu.Lock()
 	e.watches = append(e.watches, w)
-	w.snapshot.Store(NewSnapshot(SnapshotInfo{Service: Service(s)}))
 	if len(f.tests) > 0 {
 		w.offered = make(chan *Snapshot, 1)
 		go w.sift()
@@ -85,35 +76,15 @@ func (c *Client) addWatch(s wire.Service, f filter) (*Watch, error) {
 	return w, nil
 }
 
-// first waits until the state is known, and closes the watch if that fails.
-func (w *Watch) first(ctx context.Context) error {
-	e, c := w.entry, w.entry.client
-	for {
-		changed := e.changed.next()
-		c.mu.Lock()
-		failure, closed, linked := e.failure, c.closed, c.link.Load() != nil
-		c.mu.Unlock()
-		switch {
-		case w.Snapshot().Source() != FromNowhere:
-			return nil
-		case closed:
-			return ErrClosed
-		case failure != nil && wire.Final(failure):
-			_ = w.Close()
-			return failure
-		}
-		if !linked && failure == nil {
-			failure = *c.lastError.Load()
-		}
-		select {
-		case <-changed:
-		case <-w.ended:
-			return ErrClosed
-		case <-ctx.Done():
-			_ = w.Close()
-			return because(ctx, failure)
-		}
+// waitKnown waits until the state is known, and closes the watch if that fails.
+func (w *Watch) waitKnown(ctx context.Context) error {
+	err := w.first(ctx, &w.entry.changed, func() (bool, error) {
+		return w.Snapshot().Source() != FromNowhere, w.entry.failure
+	})
+	if err != nil {
+		_ = w.Close()
 	}
+	return err
 }
 
 // offer gives the watch a snapshot of the whole service. The caller holds entry.mu.
@@ -141,23 +112,13 @@ func (w *Watch) sift() {
 	}
 }
 
-// show makes a snapshot the present one, after filtering, and tells all readers if
-// they see a difference.
+// show makes a snapshot the present one, after filtering, if that makes a difference.
+// Calls follow each other.
 func (w *Watch) show(s *Snapshot) {
-	s = w.filter.apply(w.entry.client, s)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.closed || w.snapshot.Load().like(s.info, s.instances) {
-		return
+	s = w.filter.apply(w.client, s)
+	if !w.Snapshot().like(s.info, s.instances) && w.feed.show(s) {
+		w.entry.changed.send()
 	}
-	w.snapshot.Store(s)
-	if w.updates != nil {
-		w.updates.send(s)
-	}
-	for m := range w.readers {
-		m.send(s)
-	}
-	w.entry.changed.send()
 }
 
 // Service returns the service, with the defaults of the client filled in.
@@ -165,88 +126,25 @@ func (w *Watch) Service() Service { return Service(w.entry.service) }
 
 // Snapshot returns the present state, never nil. It takes no lock. After Close it is
 // the last one.
-func (w *Watch) Snapshot() *Snapshot { return w.snapshot.Load() }
+func (w *Watch) Snapshot() *Snapshot { return w.state.Load() }
 
 // Updates returns the channel of changes, always the same one. The first Update is
 // the present state, even when it is not known yet and empty for that reason; its
 // snapshot's source tells. The channel holds one Update: if nobody took it, the next
 // takes its place. It is closed with the watch. Readers of one channel share it; All
 // and OnUpdate have one of their own.
-func (w *Watch) Updates() <-chan Update {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.updates == nil {
-		w.updates = newMailbox(w.snapshot.Load())
-		if w.closed {
-			close(w.updates.ch)
-		}
-	}
-	return w.updates.ch
-}
-
-// reader returns a new mailbox, and what to call when it is not read any more.
-func (w *Watch) reader() (m *mailbox, release func()) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	m = newMailbox(w.snapshot.Load())
-	if w.closed {
-		close(m.ch)
-		return m, func() {}
-	}
-	w.readers[m] = nil
-	return m, func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		delete(w.readers, m)
-	}
-}
+func (w *Watch) Updates() <-chan Update { return w.channel() }
 
 // All yields the present state and each change, the latest if the loop is slow, until
 // ctx ends or the watch is closed, and then once the error: that of ctx, or ErrClosed.
 func (w *Watch) All(ctx context.Context) iter.Seq2[Update, error] {
-	return func(yield func(Update, error) bool) {
-		m, release := w.reader()
-		defer release()
-		for {
-			select {
-			case u, ok := <-m.ch:
-				if !ok {
-					yield(Update{}, opError("watch", w.Service(), ErrClosed))
-					return
-				}
-				if !yield(u, nil) {
-					return
-				}
-			case <-ctx.Done():
-				yield(Update{}, opError("watch", w.Service(), context.Cause(ctx)))
-				return
-			}
-		}
-	}
+	return w.all(ctx, func(cause error) error { return opError("watch", w.Service(), cause) })
 }
 
 // OnUpdate calls f with the present state and with each change, on a goroutine of its
 // own, one call at a time, the latest if f is slow. stop ends it and does not wait
 // for f. If f panics, that is logged and the next change is given to it all the same.
-func (w *Watch) OnUpdate(f func(Update)) (stop func()) {
-	m, release := w.reader()
-	ended := make(chan struct{})
-	go func() {
-		defer release()
-		for {
-			select {
-			case u, ok := <-m.ch:
-				if !ok {
-					return
-				}
-				_ = w.entry.client.guard("OnUpdate", func() error { f(u); return nil }) // logged there
-			case <-ended:
-				return
-			}
-		}
-	}()
-	return sync.OnceFunc(func() { close(ended) })
-}
+func (w *Watch) OnUpdate(f func(Update)) (stop func()) { return w.each(f) }
 
 // Close ends the watch. The last one of a service unsubscribes. Closing again does
 // nothing.
@@ -266,20 +164,10 @@ func (w *Watch) Close() error {
 
 // end closes the channels of the watch and reports whether they were open.
 func (w *Watch) end() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.closed {
+	if !w.feed.end() {
 		return false
 	}
-	w.closed = true
-	close(w.ended)
-	w.entry.client.counts.watches.Add(-1)
-	if w.updates != nil {
-		close(w.updates.ch)
-	}
-	for m := range w.readers {
-		close(m.ch)
-	}
+	w.client.counts.watches.Add(-1)
 	w.entry.changed.send()
 	return true
 }
