@@ -11,7 +11,9 @@ import (
 // runs in one goroutine.
 //
 // gRPC is preferred. HTTP is tried besides when gRPC takes long, and used if it works
-// and gRPC does not for longer than limit, or at once if gRPC has failed already.
+// and gRPC does not for longer than limit, or at once if gRPC has failed already. What it
+// failed of before HTTP worked does not count: the server was not there, and gRPC is
+// tried anew.
 // While HTTP is used, gRPC is tried now and then; when it connects, everything is
 // published there before it is withdrawn over HTTP, so that nobody misses it.
 type chooser struct {
@@ -21,6 +23,7 @@ type chooser struct {
 	grpc, http *carrier  // nil while not tried
 	tried      time.Time // when grpc was last started
 	downSince  time.Time // of grpc; zero while it is up
+	httpUp     bool      // as of the last look
 	onHTTP     bool
 	leaving    time.Time // when the move from HTTP began; zero if there is none
 }
@@ -58,7 +61,7 @@ func (h *chooser) step(ctx context.Context) time.Duration {
 
 // withGRPC is the preferred state. What runs over HTTP is taken down.
 func (h *chooser) withGRPC(ctx context.Context) time.Duration {
-	h.downSince, h.limit = time.Time{}, patience
+	h.downSince, h.limit, h.httpUp = time.Time{}, patience, false
 	h.client.use(h.grpc)
 	switch {
 	case h.http == nil:
@@ -116,11 +119,33 @@ func (h *chooser) withNeither(ctx context.Context) time.Duration {
 	if h.http == nil {
 		h.http = h.client.run(ctx, h.client.newHTTP())
 	}
-	if h.http.up() != nil && (down >= h.limit || h.limit == budget && h.grpc.failed()) {
-		h.onHTTP = true
-		return h.withHTTP(ctx)
+	was := h.httpUp
+	h.httpUp = h.http.up() != nil
+	switch {
+	case !h.httpUp:
+		return max(h.limit-down, probeHTTP)
+	case !was && h.grpc.failed():
+		h.restartGRPC(ctx)
 	}
-	return max(h.limit-down, probeHTTP)
+	trying := budget - time.Since(h.tried)
+	if h.grpc.failed() {
+		trying = 0
+	}
+	if h.limit != budget { // it worked before
+		trying = max(trying, h.limit-down)
+	}
+	if trying > 0 {
+		return trying
+	}
+	h.onHTTP = true
+	return h.withHTTP(ctx)
+}
+
+// restartGRPC has gRPC tried at once, and not when it would try again.
+func (h *chooser) restartGRPC(ctx context.Context) {
+	h.grpc.stop()
+	<-h.grpc.done
+	h.grpc, h.tried = h.client.run(ctx, h.client.newGRPC()), time.Now()
 }
 
 // published reports whether all that is wanted has been published on the present

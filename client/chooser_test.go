@@ -18,6 +18,7 @@ type fleet struct {
 	grpc, http []*fakeWire
 	grpcWorks  bool
 	httpWorks  bool
+	grpcSilent bool          // instead of refusing
 	slow       time.Duration // operations over gRPC
 }
 
@@ -27,9 +28,10 @@ func (f *fleet) newGRPC() wire.Transport {
 	w := newFakeWire()
 	w.delay = f.slow
 	f.grpc = append(f.grpc, w)
-	if f.grpcWorks {
+	switch {
+	case f.grpcWorks:
 		go w.begin()
-	} else {
+	case !f.grpcSilent:
 		go w.refuse()
 	}
 	return w
@@ -220,15 +222,16 @@ func TestRestartIsWaitedFor(t *testing.T) {
 		c.start()
 		settle(t, c, GRPC, time.Second)
 		grpc, _ := f.last()
+		f.works(false, true)
 		grpc.down(errPort)
 		time.Sleep(5 * time.Second)
 		if st := c.Status(); st.State != Connecting {
 			t.Errorf("after 5 s: %+v", st)
 		}
+		grpc, _ = f.last() // another one: it is tried when HTTP is there
 		grpc.begin()
 		settle(t, c, GRPC, time.Second)
 		grpc.down(errPort)
-		f.works(false, true)
 		settle(t, c, HTTP, 11*time.Second)
 	})
 }

@@ -60,11 +60,12 @@ func (k *carrier) up() *wire.Session {
 	return k.session
 }
 
-// failed reports whether the transport has said that it cannot connect.
+// failed reports whether the transport has said that it cannot connect. To a server that
+// is starting it can, soon.
 func (k *carrier) failed() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.session == nil && k.cause != nil
+	return k.session == nil && k.cause != nil && wire.KindOf(k.cause) != wire.NotReady
 }
 
 // Connected is of wire.Events.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	rollcall "github.com/rollcall-registry/rollcall/client"
+	"github.com/rollcall-registry/rollcall/server"
 	"github.com/rollcall-registry/rollcall/servertest"
 	"github.com/rollcall-registry/rollcall/test/faulttest"
 )
@@ -233,5 +234,35 @@ func TestFleetThroughARestart(t *testing.T) {
 		if err := c.Ready(within(t)); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// A client that was there first speaks gRPC with its server from the beginning.
+func TestServerIsStartedLate(t *testing.T) {
+	for _, late := range []time.Duration{500 * time.Millisecond, 2 * time.Second, 6 * time.Second} {
+		t.Run(late.String(), func(t *testing.T) {
+			t.Parallel()
+			address := freeAddress(t)
+			c := dial(t, rollcall.WithServers(address), rollcall.WithGRPCPortOffset(0))
+			r, err := c.Register(within(t), orders, rollcall.NewInstance("10.0.0.7", 8080), rollcall.WithAsync())
+			if err != nil {
+				t.Fatal(err)
+			}
+			pause(late)
+			server := servertest.New(t, func(cfg *server.Config) { cfg.Listen = []string{address} })
+			for st := range c.StatusChanges(within(t)) {
+				if st.State != rollcall.Connected {
+					continue
+				}
+				if st.Protocol != rollcall.GRPC {
+					t.Errorf("connected over %v", st.Protocol)
+				}
+				break
+			}
+			listed(t, server.Addr(), 1)
+			if err := r.Deregister(within(t)); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
