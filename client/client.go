@@ -34,10 +34,11 @@ type Client struct {
 	disk             *diskCache
 	counts           counts
 
-	stop    context.CancelCauseFunc
-	running sync.WaitGroup
-	closing chan struct{} // closed by Close
-	ended   chan struct{} // closed when all has ended, after Close
+	stop      context.CancelCauseFunc
+	running   sync.WaitGroup
+	closeOnce sync.Once
+	closing   chan struct{} // closed by Close
+	ended     chan struct{} // closed when all has ended, after Close
 
 	link      atomic.Pointer[link]  // nil while not connected
 	lastError atomic.Pointer[error] // never nil inside
@@ -45,7 +46,6 @@ type Client struct {
 	signal    chan struct{}         // capacity 1: a transport connected or lost its server
 
 	mu           sync.Mutex
-	closed       bool
 	publications map[wire.Service]*publication
 	persistent   map[instanceID]*Registration
 	entries      map[wire.Service]*entry
@@ -175,10 +175,15 @@ func (c *Client) tried() bool {
 	return true
 }
 
+// isClosed reports whether Close was called. What is added under mu while it was not, is
+// ended by Close.
 func (c *Client) isClosed() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.closed
+	select {
+	case <-c.closing:
+		return true
+	default:
+		return false
+	}
 }
 
 // Shutdown deregisters all ephemeral instances that were registered through the
@@ -206,13 +211,30 @@ func (c *Client) Shutdown(ctx context.Context) error {
 const closeTime = time.Second
 
 // Close ends the client within a second, from any state, and waits for what it
-// started, but not for functions of the user that still run. Ephemeral instances go
-// with the gRPC connection; over HTTP they become unhealthy and disappear for want of
-// beats, unless [Client.Shutdown] is used. Closing again does nothing.
+// started, the last changes being written to the disk cache among it, but not for
+// functions of the user that still run. Ephemeral instances go with the gRPC connection;
+// over HTTP they become unhealthy and disappear for want of beats, unless
+// [Client.Shutdown] is used. Closing again does nothing.
 func (c *Client) Close() error {
+	timer := time.NewTimer(closeTime)
+	defer timer.Stop()
+	c.closeOnce.Do(func() {
+		close(c.closing)
+		c.stop(ErrClosed)
+		go c.end()
+	})
+	select {
+	case <-c.ended:
+		return nil
+	case <-timer.C:
+		return fmt.Errorf("close: a function that was passed to the client has not returned within %v", closeTime)
+	}
+}
+
+// end ends all that the client has, and waits for it. A function of the user that hangs
+// may hold locks that it takes.
+func (c *Client) end() {
 	c.mu.Lock()
-	first := !c.closed
-	c.closed = true
 	var watches []*Watch
 	for _, e := range c.entries {
 		watches = append(watches, e.list()...)
@@ -225,30 +247,16 @@ func (c *Client) Close() error {
 		f.cancel()
 	}
 	c.mu.Unlock()
-	if first {
-		close(c.closing)
-		c.stop(ErrClosed)
-		for _, w := range watches {
-			w.end()
-		}
-		for _, w := range patterns {
-			w.end()
-		}
-		c.endRegistrations()
-		c.changes.send()
-		go func() {
-			c.running.Wait() // nothing is started any more
-			close(c.ended)
-		}()
+	for _, w := range watches {
+		w.end()
 	}
-	timer := time.NewTimer(closeTime)
-	defer timer.Stop()
-	select {
-	case <-c.ended:
-		return nil
-	case <-timer.C:
-		return fmt.Errorf("close: a function that was passed to the client has not returned within %v", closeTime)
+	for _, w := range patterns {
+		w.end()
 	}
+	c.endRegistrations()
+	c.changes.send()
+	c.running.Wait() // nothing is started any more
+	close(c.ended)
 }
 
 // complete fills in the defaults of a service and returns what is wrong with its name.

@@ -29,6 +29,9 @@ type diskCache struct {
 	writer *schedule.Job
 	looker *schedule.Job
 
+	// writing is held while files are written, so that those of Close are the last.
+	writing sync.Mutex
+
 	// covering is held while switches are read and what belongs to them is put over
 	// services, so that the last that was read is what counts. It is above entry.mu.
 	covering sync.Mutex
@@ -63,8 +66,16 @@ func (d *diskCache) store(s wire.Service, raw []byte) {
 	d.writer.Within(writeDelay)
 }
 
-// write writes what is to be written. What fails is not tried again before it changes.
+// write is the job of the writer.
 func (d *diskCache) write(context.Context) time.Duration {
+	d.flush()
+	return schedule.Idle
+}
+
+// flush writes what is to be written. What fails is not tried again before it changes.
+func (d *diskCache) flush() {
+	d.writing.Lock()
+	defer d.writing.Unlock()
 	d.mu.Lock()
 	dirty := d.dirty
 	d.dirty = make(map[wire.Service][]byte)
@@ -81,7 +92,6 @@ func (d *diskCache) write(context.Context) time.Duration {
 		d.client.logger.Warn("the disk cache cannot be written", "err", failure)
 	}
 	d.failing = failure != nil
-	return schedule.Idle
 }
 
 // load returns what the disk has of a service, if it is not too old.

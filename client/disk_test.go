@@ -6,10 +6,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/rollcall-registry/rollcall/client/internal/disk"
 	"github.com/rollcall-registry/rollcall/client/internal/wire"
 )
 
@@ -47,9 +49,45 @@ func TestDiskCache(t *testing.T) {
 			t.Errorf("what a server said is worth more than the disk: %+v", s.Info())
 		}
 	}, WithDiskCache(dir, 0))
-	old := time.Now().Add(-time.Hour)
-	if err := os.Chtimes(filepath.Join(dir, "naming", "public", "DEFAULT_GROUP%40%40orders"), old, old); err != nil {
+}
+
+// What changed just before Close is on disk after it.
+func TestDiskCacheAtTheEnd(t *testing.T) {
+	dir := t.TempDir()
+	inBubble(t, func(t *testing.T, c *Client, w *fakeWire) {
+		w.say(wireOrders, 1, "a:1")
+		w.up()
+		mustWatch(t, c)
+		time.Sleep(2 * time.Second)
+		w.push(wireOrders, 2, "b:1")
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		if raw, _, err := disk.Dir(dir).Load("public", "DEFAULT_GROUP", "orders"); err != nil || !strings.Contains(string(raw), `"b"`) {
+			t.Errorf("on disk: %s, %v", raw, err)
+		}
+	}, WithDiskCache(dir, 0))
+}
+
+// What is older than it may be is not shown.
+func TestDiskCacheOfOldTimes(t *testing.T) {
+	dir := t.TempDir()
+	if err := disk.Dir(dir).Store("public", "DEFAULT_GROUP", "orders", []byte(rawList(1, "a:1"))); err != nil {
 		t.Fatal(err)
+	}
+	for age, want := range map[time.Duration]string{59 * time.Minute: "a:1", 61 * time.Minute: ""} {
+		inBubble(t, func(t *testing.T, c *Client, w *fakeWire) {
+			at := time.Now().Add(-age)
+			if err := os.Chtimes(filepath.Join(dir, "naming", "public", "DEFAULT_GROUP%40%40orders"), at, at); err != nil {
+				t.Fatal(err)
+			}
+			w.down(errors.New("refused"))
+			watch := mustWatch(t, c, WithAsync())
+			synctest.Wait()
+			if got := addresses(watch.Snapshot()); got != want {
+				t.Errorf("shows %q after %v, want %q", got, age, want)
+			}
+		}, WithDiskCache(dir, time.Hour))
 	}
 }
 
