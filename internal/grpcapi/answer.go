@@ -11,7 +11,7 @@ import (
 	"github.com/rollcall-registry/rollcall/internal/grpcapi/transport"
 )
 
-// call is one unary call.
+// call is one unary call. Nothing keeps it once it is answered.
 type call struct {
 	ctx    context.Context
 	client *client
@@ -75,9 +75,12 @@ func (c *client) Blocks(request *grpcv2.Payload) bool {
 // Answer implements transport.Session.
 func (c *client) Answer(ctx context.Context, request *grpcv2.Payload, answer *transport.Message) {
 	started := time.Now()
-	x := call{ctx: ctx, client: c, who: c.identity.Load(), Payload: request, answer: answer}
+	x := c.api.calls.Get().(*call)
+	*x = call{ctx: ctx, client: c, who: c.identity.Load(), Payload: request, answer: answer}
 	kind := x.dispatch()
 	c.api.observer.Answered(kind, int(x.code), time.Since(started))
+	*x = call{}
+	c.api.calls.Put(x)
 }
 
 // dispatch answers the call and returns its type, if that is known. The checks

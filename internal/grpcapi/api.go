@@ -67,6 +67,7 @@ type API struct {
 	requests atomic.Uint64 // the last ID of a request to a client
 	fuzzies  fuzzies
 	shedding chan shed // holds the latest wish that has not begun
+	calls    sync.Pool // *call; zero while nobody uses it
 
 	mu      sync.RWMutex
 	clients map[registry.ClientID]*client
@@ -79,6 +80,7 @@ func New(cfg Config, p Parts) *API {
 		history: p.History, ready: p.Ready, log: p.Log.With("component", "grpcapi"),
 		clients: map[registry.ClientID]*client{}, shedding: make(chan shed, 1),
 	}
+	a.calls.New = func() any { return new(call) }
 	a.fuzzies.init()
 	if a.history == nil {
 		a.history = naming.Sinks{}

@@ -68,10 +68,10 @@ func (c *client) nextPush(now registry.Instant) (d *delivery, found bool) {
 		return nil, false
 	}
 	w := c.ready[n]
-	if n == 0 {
+	if n == 0 && len(c.ready) > 1 {
 		c.ready[0] = nil
 		c.ready = c.ready[1:]
-	} else {
+	} else { // the last one leaves its place to the next, as nearly all are alone
 		c.ready = slices.Delete(c.ready, n, n+1)
 	}
 	d = &delivery{client: c, watch: w, sub: w.sub, view: w.view, changed: w.changed}

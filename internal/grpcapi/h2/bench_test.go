@@ -14,9 +14,9 @@ import (
 	"github.com/rollcall-registry/rollcall/internal/grpcapi/transport/transporttest"
 )
 
-// benchServe serves an echo on loopback until the benchmark ends, and returns a
+// benchServe serves an echo on loopback until the benchmark or test ends, and returns a
 // connection to it on which everything was said that comes before calls.
-func benchServe(b *testing.B, e *echo) net.Conn {
+func benchServe(b testing.TB, e *echo) net.Conn {
 	b.Helper()
 	s := New(DefaultConfig(), e, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(b.Context())
