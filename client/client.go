@@ -227,7 +227,7 @@ func (c *Client) Close() error {
 	case <-c.ended:
 		return nil
 	case <-timer.C:
-		return fmt.Errorf("close: a function that was passed to the client has not returned within %v", closeTime)
+		return fmt.Errorf("close: after %v, a function that was passed to the client has not returned, or the disk cache is not written", closeTime)
 	}
 }
 
@@ -255,6 +255,7 @@ func (c *Client) end() {
 	}
 	c.endRegistrations()
 	c.changes.send()
+	c.disk.flush()
 	c.running.Wait() // nothing is started any more
 	close(c.ended)
 }

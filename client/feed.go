@@ -156,7 +156,7 @@ func (f *feed[S, U]) first(ctx context.Context, changed *broadcast, known func()
 		next := changed.next()
 		c.mu.Lock()
 		ok, failure := known()
-		closed := c.closed
+		closed := c.isClosed()
 		c.mu.Unlock()
 		switch {
 		case ok:

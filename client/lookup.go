@@ -68,7 +68,7 @@ func (c *Client) lookup(ctx context.Context, s wire.Service) (*Snapshot, error) 
 // query asks for a service, together with all who ask for it at the moment.
 func (c *Client) query(ctx context.Context, s wire.Service) (wire.List, error) {
 	c.mu.Lock()
-	if c.closed {
+	if c.isClosed() {
 		c.mu.Unlock()
 		return wire.List{}, ErrClosed
 	}
@@ -118,7 +118,7 @@ func (c *Client) fly(ctx context.Context, s wire.Service, f *flight) {
 	f.err = err
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed && f.err != nil {
+	if c.isClosed() && f.err != nil {
 		f.err = ErrClosed
 	}
 	if c.flights[s] == f {

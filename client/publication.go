@@ -194,7 +194,7 @@ func (p *publication) begin() (*attempt, time.Duration) {
 	defer c.mu.Unlock()
 	l := c.link.Load()
 	switch {
-	case c.closed:
+	case c.isClosed():
 		return nil, schedule.Idle
 	case l == nil:
 		p.retrying(*c.lastError.Load())

@@ -156,7 +156,7 @@ func (c *Client) Register(ctx context.Context, s Service, in Instance, options .
 func (c *Client) add(r *Registration) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed {
+	if c.isClosed() {
 		return ErrClosed
 	}
 	r.set(RegState{Phase: Pending})
@@ -247,7 +247,7 @@ func (r *Registration) wait(ctx context.Context, done func() (bool, error)) erro
 		changed := r.changed.next()
 		c.mu.Lock()
 		ok, err := done()
-		last, closed := r.reason(), c.closed
+		last, closed := r.reason(), c.isClosed()
 		c.mu.Unlock()
 		switch {
 		case ok || err != nil:
@@ -352,7 +352,7 @@ func (c *Client) runPersistent(ctx context.Context, id instanceID) time.Duration
 		return schedule.Idle
 	}
 	want, version, removed := r.want, r.version, r.removed
-	finished := r.gone || !removed && r.goodVersion == version || removed && c.closed
+	finished := r.gone || !removed && r.goodVersion == version || removed && c.isClosed()
 	if removed && r.tried == "" {
 		c.forgetPersistent(r) // no server has heard of it
 		finished = true
@@ -485,7 +485,7 @@ func (r *Registration) edit(f func(*Instance)) (version uint64, err error) {
 		}
 		c.mu.Lock()
 		switch {
-		case c.closed, r.removed:
+		case c.isClosed(), r.removed:
 			c.mu.Unlock()
 			return 0, ErrClosed
 		case r.version != before:

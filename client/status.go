@@ -51,11 +51,9 @@ func (c *Client) Status() Status {
 	if err := *c.lastError.Load(); !errors.Is(err, errNotYet) {
 		s.LastError = err
 	}
-	select {
-	case <-c.closing:
+	if c.isClosed() {
 		s.State = Closed
 		return s
-	default:
 	}
 	if l := c.link.Load(); l != nil {
 		s.State, s.Server, s.Protocol = Connected, l.session.Server, publicProtocol(l.session.Protocol)

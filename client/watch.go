@@ -56,7 +56,7 @@ func (c *Client) addWatch(s wire.Service, f filter) (*Watch, error) {
 	w := &Watch{feed: newFeed(c, NewSnapshot(SnapshotInfo{Service: Service(s)}), newUpdate), filter: f}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed {
+	if c.isClosed() {
 		return nil, ErrClosed
 	}
 	before := len(c.entries)

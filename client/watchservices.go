@@ -119,7 +119,7 @@ func (p Pattern) opError(err error) error { return opError("watch services", Ser
 func (c *Client) addServiceWatch(key wire.Pattern) (*ServiceWatch, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed {
+	if c.isClosed() {
 		return nil, ErrClosed
 	}
 	p := c.patterns[key]
