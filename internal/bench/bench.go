@@ -75,7 +75,7 @@ func (r *Runner) Run(ctx context.Context) ([]report.Result, error) {
 					continue
 				}
 				if err := r.once(ctx, g, round, Progress{Step: step, Steps: len(r.Work) * rounds * len(r.Targets)}); err != nil {
-					return results, err
+					return append(results, finished(of, rounds)...), err
 				}
 			}
 		}
@@ -84,6 +84,22 @@ func (r *Runner) Run(ctx context.Context) ([]report.Result, error) {
 		}
 	}
 	return results, nil
+}
+
+// finished are the results of what has run for at least one round when the run ends
+// early.
+func finished(of []*gathered, rounds int) []report.Result {
+	var results []report.Result
+	for _, g := range of {
+		if g.rounds == 0 && g.result.Fault == "" {
+			continue // what was not verified has no figures
+		}
+		if g.rounds < rounds {
+			g.result.Incomplete = fmt.Sprintf("%d of %d rounds", g.rounds, rounds)
+		}
+		results = append(results, g.finish())
+	}
+	return results
 }
 
 // once runs a workload on a server for one round. The error is that of ctx.

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -105,6 +106,43 @@ func TestWorkloads(t *testing.T) {
 				t.Errorf("nothing was verified")
 			}
 		})
+	}
+}
+
+// A run that is stopped has the figures of what was verified until then, and says what
+// is missing.
+func TestStopped(t *testing.T) {
+	t.Parallel()
+	server := targetOf(t, servertest.New(t))
+	work := []workload.Config{
+		{Workload: "query", Services: 2, Instances: 2, Connections: 2, Duration: 100 * time.Millisecond},
+		{Workload: "beat", Services: 2, Instances: 2, Connections: 2, Duration: 100 * time.Millisecond},
+	}
+	for i := range work {
+		complete(t, &work[i])
+	}
+	for stopAt, want := range map[int][]string{ // of 4 steps
+		2: {"1 of 2 rounds"}, 3: {""}, 4: {"", "1 of 2 rounds"},
+	} {
+		ctx, stop := context.WithCancel(t.Context())
+		r := &Runner{Targets: []*target.Target{server}, Work: work, Rounds: 2, Seed: 1, Progress: func(p Progress) {
+			if p.Step == stopAt && p.Stage == "run" {
+				stop()
+			}
+		}}
+		results, err := r.Run(ctx)
+		stop()
+		if !errors.Is(err, context.Canceled) || len(results) != len(want) {
+			t.Fatalf("stopped in step %d: got %d results, %v", stopAt, len(results), err)
+		}
+		for i := range results {
+			if results[i].Incomplete != want[i] || results[i].Fault != "" || results[i].Done == 0 {
+				t.Errorf("stopped in step %d: got %+v", stopAt, results[i])
+			}
+		}
+		if missing := (&report.Run{Results: results}).Missing(work); len(missing) != len(work)-len(want) {
+			t.Errorf("stopped in step %d: missing are %v", stopAt, missing)
+		}
 	}
 }
 

@@ -188,6 +188,7 @@ func (g *gathered) figures(list []workload.Figure) {
 
 func (g *gathered) finish() report.Result {
 	r := &g.result
+	r.Rounds = g.rounds
 	units := float64(max(r.Done, 1))
 	for _, name := range g.names {
 		r.Times = append(r.Times, timesOf(name, g.times[name], g.points[name]))

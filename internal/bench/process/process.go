@@ -4,8 +4,10 @@
 package process
 
 import (
+	"debug/buildinfo"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -117,8 +119,38 @@ func Machine() string {
 	if err != nil || len(cpus) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s, %d cores", strings.TrimSpace(cpus[0].ModelName), len(cpus))
+	text := fmt.Sprintf("%s, %d cores", strings.TrimSpace(cpus[0].ModelName), len(cpus))
+	if kernel, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
+		text += ", Linux " + strings.TrimSpace(string(kernel))
+	}
+	return text
 }
+
+// Program says what a process runs: of a Go program its module, version and commit, of
+// others the name of the file. It is empty where that cannot be seen.
+func Program(pid int) string {
+	file, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	if err != nil {
+		return ""
+	}
+	info, err := buildinfo.ReadFile(fmt.Sprintf("/proc/%d/exe", pid)) // there even if the file is not any more
+	if err != nil {
+		return filepath.Base(file)
+	}
+	text := filepath.Base(info.Path) + " " + info.Main.Version
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision" && len(s.Value) >= shownRevision:
+			text += ", commit " + s.Value[:shownRevision]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			text += " with changes"
+		}
+	}
+	return strings.TrimSpace(text) + ", " + info.GoVersion
+}
+
+// shownRevision is how many digits of a commit are shown.
+const shownRevision = 12
 
 // Self is the number of our own process.
 func Self() int { return os.Getpid() }

@@ -10,12 +10,22 @@ import (
 // units of its view box.
 type Chart struct {
 	Title         string
+	Says          string // what it shows
+	Across        string // what the horizontal axis is
 	Width, Height int
 	// The area within the axes.
 	Left, Top, Right, Bottom float64
 	XTicks, YTicks           []Tick
 	Lines                    []Line
 }
+
+// Labels is where the texts of the vertical axis end, Below the base of those of the
+// other.
+func (c *Chart) Labels() float64 { return c.Left - 6 }
+func (c *Chart) Below() float64  { return c.Bottom + 20 }
+
+// Odd reports whether a tick has no room for its text on a narrow screen.
+func (c *Chart) Odd(n int) bool { return len(c.XTicks) > 5 && n%2 == 1 }
 
 // Tick is a place on an axis with its text.
 type Tick struct {
@@ -26,21 +36,29 @@ type Tick struct {
 // Line is one line with its name.
 type Line struct {
 	Name   string
-	Colour int    // from 0, of the style sheet
+	Class  string // of the style sheet
 	Points string // of an SVG polyline
 }
+
+// style tells lines apart: by colour and by dashes, both from 0.
+type style struct{ colour, dash int }
+
+// class names the style in the style sheet.
+func (s style) class() string { return fmt.Sprintf("c%d d%d", s.colour%colours, s.dash%dashes) }
 
 // The size of a chart and of the room for its axes.
 const (
 	chartWidth, chartHeight = 560, 260
-	roomLeft, roomRight     = 70, 14
-	roomTop, roomBottom     = 12, 28
-	colours                 = 8 // that the style sheet has
+	roomLeft, roomRight     = 70, 20
+	roomTop, roomBottom     = 12, 48
+	// What the style sheet has.
+	colours = 8
+	dashes  = 4
 )
 
-func newChart(title string) *Chart {
+func newChart(title, says string) *Chart {
 	return &Chart{
-		Title: title, Width: chartWidth, Height: chartHeight,
+		Title: title, Says: says, Width: chartWidth, Height: chartHeight,
 		Left: roomLeft, Top: roomTop, Right: chartWidth - roomRight, Bottom: chartHeight - roomBottom,
 	}
 }
@@ -64,7 +82,7 @@ func (a axis) at(v float64) float64 {
 }
 
 // line adds a line through points; it needs two of them.
-func (c *Chart) line(name string, x, y axis, xs, ys []float64) {
+func (c *Chart) line(name string, s style, x, y axis, xs, ys []float64) {
 	if len(xs) < 2 {
 		return
 	}
@@ -72,12 +90,13 @@ func (c *Chart) line(name string, x, y axis, xs, ys []float64) {
 	for n := range xs {
 		fmt.Fprintf(&b, "%.1f,%.1f ", x.at(xs[n]), y.at(ys[n]))
 	}
-	c.Lines = append(c.Lines, Line{Name: name, Colour: len(c.Lines) % colours, Points: strings.TrimSpace(b.String())})
+	c.Lines = append(c.Lines, Line{Name: name, Class: s.class(), Points: strings.TrimSpace(b.String())})
 }
 
 // curve is a series of a server for a chart of percentiles.
 type curve struct {
 	name   string
+	style  style
 	points []Quantile
 }
 
@@ -92,7 +111,8 @@ func rarity(percent float64) float64 {
 
 // percentiles draws how many took at most how long.
 func percentiles(curves []curve) *Chart {
-	c := newChart("Latency by percentile")
+	c := newChart("Latency by percentile", "How many took at most how long: what is right of 99 % is the slowest hundredth. Both axes are logarithmic; lower is better.")
+	c.Across = "share that took at most so long"
 	low, high, rarest := math.Inf(1), 0.0, 1.0
 	for _, k := range curves {
 		for _, p := range k.points {
@@ -105,7 +125,7 @@ func percentiles(curves []curve) *Chart {
 		}
 	}
 	if high == 0 {
-		return c
+		return c // nothing was timed
 	}
 	y := decades(low, high, c.Bottom, c.Top)
 	x := axis{low: 0, high: rarest, from: c.Left, to: c.Right}
@@ -118,9 +138,11 @@ func percentiles(curves []curve) *Chart {
 	for _, k := range curves {
 		var xs, ys []float64
 		for _, p := range k.points {
-			xs, ys = append(xs, min(rarity(p.Percent), rarest)), append(ys, p.Value)
+			if p.Percent < 100 { // the longest has no place on an axis of nines
+				xs, ys = append(xs, rarity(p.Percent)), append(ys, p.Value)
+			}
 		}
-		c.line(k.name, x, y, xs, ys)
+		c.line(k.name, k.style, x, y, xs, ys)
 	}
 	return c
 }
@@ -139,9 +161,11 @@ func (c *Chart) logTicks(y axis) {
 	}
 }
 
-// axisTime writes a power of ten of microseconds.
+// axisTime writes a round number of microseconds.
 func axisTime(us float64) string {
 	switch {
+	case us == 0:
+		return "0"
 	case us < 1000:
 		return fmt.Sprintf("%g µs", us)
 	case us < 1e6:
@@ -154,12 +178,27 @@ func axisTime(us float64) string {
 // track is a figure of a server over time.
 type track struct {
 	name     string
+	style    style
 	at, here []float64 // seconds, and the figure
 }
 
-// timeline draws figures over time; text writes one for the axis.
-func timeline(title string, tracks []track, text func(float64) string) *Chart {
-	c := newChart(title)
+// without leaves out the moments at which the figure has a value that says that there
+// was none.
+func (t track) without(nothing float64) track {
+	kept := track{name: t.name, style: t.style}
+	for n, v := range t.here {
+		if v != nothing {
+			kept.at, kept.here = append(kept.at, t.at[n]), append(kept.here, v)
+		}
+	}
+	return kept
+}
+
+// timeline draws figures over time. The axis has steps that are round in units of
+// unit; text writes one.
+func timeline(title, says string, tracks []track, unit float64, text func(float64) string) *Chart {
+	c := newChart(title, says)
+	c.Across = "seconds since the warm-up ended"
 	var last, high float64
 	for _, t := range tracks {
 		for n := range t.at {
@@ -169,18 +208,19 @@ func timeline(title string, tracks []track, text func(float64) string) *Chart {
 	if high == 0 || last == 0 {
 		return c
 	}
-	step := niceStep(high)
+	step := niceStep(high/unit) * unit
 	x := axis{low: 0, high: last, from: c.Left, to: c.Right}
 	y := axis{low: 0, high: step * math.Ceil(high/step), from: c.Bottom, to: c.Top}
-	for n := range 6 {
-		at := last * float64(n) / 5
-		c.XTicks = append(c.XTicks, Tick{x.at(at), fmt.Sprintf("%.3g s", at)})
+	every := niceStep(last)
+	for n := 0; float64(n)*every <= last; n++ {
+		at := float64(n) * every
+		c.XTicks = append(c.XTicks, Tick{x.at(at), fmt.Sprintf("%.4g s", at)})
 	}
-	for v := 0.0; v <= y.high*1.001; v += step {
-		c.YTicks = append(c.YTicks, Tick{y.at(v), text(v)})
+	for n := 0; float64(n)*step <= y.high*1.001; n++ {
+		c.YTicks = append(c.YTicks, Tick{y.at(float64(n) * step), text(float64(n) * step)})
 	}
 	for _, t := range tracks {
-		c.line(t.name, x, y, t.at, t.here)
+		c.line(t.name, t.style, x, y, t.at, t.here)
 	}
 	return c
 }

@@ -117,8 +117,7 @@ func Compare(sets []Set) ([]Comparison, error) {
 func (s *Set) like(r *Result) *Result {
 	for i := range s.Results {
 		have := &s.Results[i]
-		if have.Fault == "" && have.Title() == r.Title() && have.Config.Protocol == r.Config.Protocol &&
-			have.Config.Connections == r.Config.Connections {
+		if have.Fault == "" && have.sameWork(r) {
 			return have
 		}
 	}
@@ -209,6 +208,8 @@ func (c *Cell) text(unit string) string {
 // versus is the ratio to the first set, with how sure it is.
 func (c *Cell) versus() string {
 	switch {
+	case !c.Sure && c.P < significance: // but the bounds do not bear it out
+		return fmt.Sprintf("~ (%.2f to %.2f)", c.RatioLow, c.RatioHigh)
 	case !c.Sure:
 		return fmt.Sprintf("~ (p=%.2f)", c.P)
 	case math.IsInf(c.RatioHigh, 1):

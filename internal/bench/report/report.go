@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/rollcall-registry/rollcall/internal/bench/workload"
@@ -20,11 +22,32 @@ type Run struct {
 	Format  int       `json:"format"`
 	Started time.Time `json:"started"`
 	// Tool is the version of the program, Machine where it ran.
-	Tool    string   `json:"tool"`
-	Machine string   `json:"machine"`
-	Plan    string   `json:"plan"` // profile or scenario
-	Seed    uint64   `json:"seed"`
+	Tool    string `json:"tool"`
+	Machine string `json:"machine"`
+	Plan    string `json:"plan"` // profile or scenario
+	Seed    uint64 `json:"seed"`
+	// Command is the command line, Seconds how long the whole run took.
+	Command string  `json:"command,omitempty"`
+	Seconds float64 `json:"seconds,omitempty"`
+	// Servers are those that were measured.
+	Servers []Server `json:"servers,omitempty"`
+	// Stopped says why the run ended early, empty if it did not. Left are the
+	// workloads that were not begun then.
+	Stopped string   `json:"stopped,omitempty"`
+	Left    []string `json:"left,omitempty"`
 	Results []Result `json:"results"`
+}
+
+// Server is a server that was measured.
+type Server struct {
+	Name string `json:"name"`
+	// HTTP and GRPC are its addresses as URLs.
+	HTTP string `json:"http"`
+	GRPC string `json:"grpc"`
+	// Version is what it says it is, Program what its process runs; both are empty
+	// if that is not known.
+	Version string `json:"version,omitempty"`
+	Program string `json:"program,omitempty"`
 }
 
 // Result is one workload on one server, all rounds together.
@@ -38,6 +61,11 @@ type Result struct {
 	Missed int64 `json:"missed,omitempty"`
 	// Seconds is the recorded time of all rounds.
 	Seconds float64 `json:"seconds"`
+	// Rounds is how many rounds these figures are of.
+	Rounds int `json:"rounds,omitempty"`
+	// Incomplete says what of the work was done when the run ended early, empty if all
+	// was.
+	Incomplete string `json:"incomplete,omitempty"`
 	// Fault says why the figures are void: the work failed, or the server was found
 	// not to have done it. FirstError is of the units that failed.
 	Fault      string  `json:"fault,omitempty"`
@@ -145,6 +173,69 @@ func Title(c *workload.Config) string {
 		title += fmt.Sprintf(", %s/s", thousands(c.Rate))
 	}
 	return title
+}
+
+// Missing names what of a plan has no result.
+func (r *Run) Missing(work []workload.Config) []string {
+	var list []string
+	for i := range work {
+		planned := &Result{Config: work[i]}
+		if !slices.ContainsFunc(r.Results, func(have Result) bool { return have.sameWork(planned) }) {
+			list = append(list, planned.Title()+" via "+string(work[i].Protocol))
+		}
+	}
+	return list
+}
+
+// summary says what a workload does; nothing of one that this version does not know.
+func summary(c *workload.Config) string {
+	k, err := workload.KindOf(c.Workload)
+	if err != nil {
+		return ""
+	}
+	return k.Summary
+}
+
+// settings are what a workload was run with, in words.
+func settings(c *workload.Config) string {
+	var parts []string
+	say := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	many := func(n int, one string) string {
+		if n == 1 {
+			return "1 " + one
+		}
+		return thousands(float64(n)) + " " + one + "s"
+	}
+	switch {
+	case c.Services > 0 && c.Instances > 0:
+		say("%s of %s", many(c.Services, "service"), many(c.Instances, "instance"))
+	case c.Instances > 0:
+		say("services of %s", many(c.Instances, "instance"))
+	}
+	if c.Subscribers > 0 {
+		say("%s", many(c.Subscribers, "subscriber"))
+	}
+	if c.Connections > 0 {
+		say("%s", many(c.Connections, "connection"))
+	}
+	if c.Rate > 0 {
+		say("%s units due each second, whether or not the last is answered (open loop)", thousands(c.Rate))
+	} else if c.Connections > 0 {
+		say("the next unit when the last is answered (closed loop)")
+	}
+	if c.Count > 0 {
+		say("at most %s", many(c.Count, "unit"))
+	}
+	if c.Warmup > 0 {
+		say("warm-up %v", c.Warmup)
+	}
+	say("measured for %v at most", c.Duration)
+	return strings.Join(parts, ", ")
+}
+
+// sameWork reports whether two results are of the same work.
+func (r *Result) sameWork(as *Result) bool {
+	return r.Title() == as.Title() && r.Config.Protocol == as.Config.Protocol && r.Config.Connections == as.Config.Connections
 }
 
 // Write writes the run as JSON.

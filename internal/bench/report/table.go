@@ -32,6 +32,10 @@ func (r *Run) Table(w io.Writer) error {
 			return err
 		}
 	}
+	if len(r.Left) > 0 {
+		_, err := fmt.Fprintf(w, "\nincomplete, %s; not run: %s\n", r.Stopped, strings.Join(r.Left, "; "))
+		return err
+	}
 	return nil
 }
 
@@ -72,7 +76,7 @@ func (r *Result) remarks(w io.Writer, several bool) error {
 	if several {
 		title = r.Server + ", " + title
 	}
-	lines := r.Remarks()
+	lines := append(r.others(), r.Remarks()...)
 	if r.Fault != "" {
 		lines = append([]string{"FAILED: " + r.Fault}, lines...)
 	}
@@ -83,23 +87,34 @@ func (r *Result) remarks(w io.Writer, several bool) error {
 	return err
 }
 
-// Remarks are what is to be said besides the figures of the units.
+// others are the figures besides those of the units.
+func (r *Result) others() []string {
+	var lines []string
+	if r.Fault == "" {
+		for _, t := range r.rest() {
+			lines = append(lines, fmt.Sprintf("%s: p50 %s, p99 %s, p99.9 %s, longest %s of %s",
+				t.Name, micros(t.P50), micros(t.P99), micros(t.P999), micros(t.Max), thousands(float64(t.Count))))
+		}
+	}
+	for _, f := range r.Figures {
+		lines = append(lines, f.Name+": "+figure(f.Value, f.Unit))
+	}
+	return lines
+}
+
+// Remarks are what is to be known about how a result came about: errors, and what
+// was the limit.
 func (r *Result) Remarks() []string {
 	var lines []string
 	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	if r.Incomplete != "" {
+		say("incomplete: %s", r.Incomplete)
+	}
 	if r.FirstError != "" {
 		say("%s of %s units failed, the first: %s", thousands(float64(r.Failed)), thousands(float64(r.Failed+r.Done)), r.FirstError)
 	}
 	if r.Missed > 0 {
 		say("%s units were due and never sent, so far behind was the server", thousands(float64(r.Missed)))
-	}
-	if r.Fault == "" {
-		for _, t := range r.rest() {
-			say("%s: p50 %s, p99 %s, p99.9 %s, longest %s of %s", t.Name, micros(t.P50), micros(t.P99), micros(t.P999), micros(t.Max), thousands(float64(t.Count)))
-		}
-	}
-	for _, f := range r.Figures {
-		say("%s: %s", f.Name, figure(f.Value, f.Unit))
 	}
 	if r.Generator.limits(r) {
 		say("the generator used %.0f %% of a core: it may have been the limit", 100*r.Generator.CPUSeconds/r.Seconds)

@@ -2,7 +2,6 @@ package target
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -92,7 +91,7 @@ func renewAfter(life time.Duration) time.Duration {
 func (t *Target) renew(ctx context.Context) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, t.Timeout)
 	defer cancel()
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: t.httpTLS, DisableKeepAlives: true}}
+	client := t.client()
 	var token string
 	var life time.Duration
 	var err error
@@ -126,12 +125,8 @@ type loginAnswer struct {
 }
 
 func (t *Target) logIn(ctx context.Context, client *http.Client, path string) (string, time.Duration, error) {
-	scheme := "http://"
-	if t.httpTLS != nil {
-		scheme = "https://"
-	}
 	form := url.Values{"username": {t.login.user}, "password": {t.login.password}}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, scheme+t.HTTP+path, strings.NewReader(form.Encode()))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, t.base()+path, strings.NewReader(form.Encode()))
 	if err != nil {
 		return "", 0, err
 	}
@@ -164,18 +159,4 @@ func (t *Target) logIn(ctx context.Context, client *http.Client, path string) (s
 		return "", 0, errNoToken
 	}
 	return got.AccessToken, time.Duration(got.TokenTTL) * time.Second, nil
-}
-
-// Option is a way to reach a server.
-type Option func(*Target)
-
-// WithTLS has clients speak TLS: over HTTP, over gRPC or both. A nil configuration is
-// clear text.
-func WithTLS(http, grpc *tls.Config) Option {
-	return func(t *Target) { t.httpTLS, t.grpcTLS = http, grpc }
-}
-
-// WithLogin has clients log in; see [Target.LogIn].
-func WithLogin(user, password string) Option {
-	return func(t *Target) { t.login = &login{user: user, password: password} }
 }
