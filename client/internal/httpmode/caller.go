@@ -312,6 +312,14 @@ func refusal(server servers.Server, status int, body []byte) *wire.Error {
 	return &wire.Error{Kind: kindOf(status, string(body)), Server: server.HTTP(), HTTPStatus: status, Message: message(body)}
 }
 
+// absent reports whether a registry said that it has no such thing: servers of 0.9 in
+// words, those of 3.x with a code. Whatever else answers 404, as a proxy before a server
+// that is away, or a server of another generation, has not looked.
+func absent(err error) bool {
+	e, ok := errors.AsType[*wire.Error](err)
+	return ok && e.Kind == wire.NotFound && (strings.HasPrefix(e.Message, "dom not found") || strings.HasPrefix(e.Message, `{"code":`))
+}
+
 // message cuts a server's text to what an error repeats.
 func message(body []byte) string {
 	text := strings.ToValidUTF8(strings.TrimSpace(string(body[:min(len(body), maxMessage)])), "")

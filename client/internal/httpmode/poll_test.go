@@ -68,6 +68,42 @@ func TestPollsFollowTheServer(t *testing.T) {
 	})
 }
 
+// What answers 404 without having looked, as a proxy before a server that is away, has
+// not said that a service is empty, or that an instance is gone.
+func TestPagesAreNotAnswers(t *testing.T) {
+	for name, page := range map[string]string{
+		"nothing": "", "nginx": "<html><head><title>404 Not Found</title></head></html>", "Go": "404 page not found",
+		"Spring": `{"timestamp":"2026-11-30T00:36:24.185+00:00","status":404,"error":"Not Found","path":"/nacos/v1/ns/instance/list"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, []string{first}, nil, func(t *testing.T, w *world) {
+				f := w.fakes[first]
+				if err := w.Publish(t.Context(), orders, []wire.Instance{instance(1)}); err != nil {
+					t.Fatal(err)
+				}
+				subscribe(t, w)
+				time.Sleep(12 * time.Second)
+				n := w.events.pushes()
+				f.set(func(f *fake) { f.status, f.text = http.StatusNotFound, page })
+				time.Sleep(time.Minute)
+				if lists := w.events.since(n); len(lists) > 0 {
+					t.Errorf("handed over %s", lists[0].Raw)
+				}
+				if list, err := w.Query(t.Context(), orders); err == nil {
+					t.Errorf("asked, it is %s", list.Raw)
+				}
+				if err := w.Publish(t.Context(), orders, nil); err == nil {
+					t.Error("withdrawn")
+				}
+				f.set(func(f *fake) { f.status = 0 })
+				if err := w.Publish(t.Context(), orders, nil); err != nil || f.has("10.1.0.1:1") {
+					t.Errorf("it stays: %v", err)
+				}
+			})
+		})
+	}
+}
+
 func TestPollsBackOff(t *testing.T) {
 	inWorld(t, []string{first}, nil, func(t *testing.T, w *world) {
 		f := w.fakes[first]
@@ -238,6 +274,15 @@ func TestQueryFindsTheGeneration(t *testing.T) {
 			return handle(w, r)
 		}
 	}
+	without := func(path string, handle func(http.ResponseWriter, *http.Request) bool) func(http.ResponseWriter, *http.Request) bool {
+		return func(w http.ResponseWriter, r *http.Request) bool {
+			if strings.HasSuffix(r.URL.Path, path) {
+				http.Error(w, "dom not found: orders", http.StatusNotFound)
+				return true
+			}
+			return handle(w, r)
+		}
+	}
 	host := `{"ip":"1.1.1.1","port":1,"healthy":true,"enabled":true,"weight":1.0}`
 	tests := map[string]struct {
 		handle func(http.ResponseWriter, *http.Request) bool
@@ -250,7 +295,7 @@ func TestQueryFindsTheGeneration(t *testing.T) {
 			"GET /v1/ns/api/srvIPXT", `"dom":"orders"`,
 		},
 		"0.9 without the service": {
-			unauthorized(notFound(`/v1/ns/api/hello {}`)), "GET /v1/ns/api/srvIPXT", `{"hosts":[]}`,
+			unauthorized(without("/v1/ns/api/srvIPXT", notFound(`/v1/ns/api/hello {}`))), "GET /v1/ns/api/srvIPXT", `{"hosts":[]}`,
 		},
 		"3.x with the old API closed": {
 			notFound(`/v3/client/ns/instance/list {"code":0,"message":"success","data":[` + host + `]}`),

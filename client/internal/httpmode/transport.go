@@ -190,7 +190,8 @@ func (t *Transport) lost(err error) time.Duration {
 }
 
 // call sends a request and notes whether servers answer. A server that no longer
-// knows the path may have become one of another generation, which the probe finds.
+// knows the path may have become one of another generation, which the probe finds. What
+// else answers that there is no such path is no registry, or not yet.
 func (t *Transport) call(ctx context.Context, r *request) (answer, error) {
 	a, err := t.caller.do(ctx, r)
 	switch {
@@ -201,12 +202,24 @@ func (t *Transport) call(ctx context.Context, r *request) (answer, error) {
 		t.lost(err)
 		t.probe.Wake()
 	case wire.KindOf(err) == wire.Unsupported:
-		t.mu.Lock()
-		t.answered = time.Time{}
-		t.mu.Unlock()
-		t.probe.Wake()
+		t.suspect()
+	case wire.KindOf(err) == wire.NotFound && !absent(err):
+		t.suspect()
+		if e, ok := errors.AsType[*wire.Error](err); ok {
+			page := *e
+			page.Kind = wire.NotReady
+			err = &page
+		}
 	}
 	return a, err
+}
+
+// suspect has the generation of the servers found out anew.
+func (t *Transport) suspect() {
+	t.mu.Lock()
+	t.answered = time.Time{}
+	t.mu.Unlock()
+	t.probe.Wake()
 }
 
 // connected returns the dialect, or an error if there is no session.
@@ -276,18 +289,18 @@ func (t *Transport) Query(ctx context.Context, s wire.Service) (wire.List, error
 }
 
 // query asks for a service, and tells which address answered. To know no such service
-// is to know that it is empty.
+// is to know that it is empty; to know no such path is to know nothing.
 func (t *Transport) query(ctx context.Context, d dialect, s wire.Service, to udpTarget) (wire.List, netip.Addr, error) {
 	if err := supports(d, s); err != nil {
 		return wire.List{}, netip.Addr{}, err
 	}
 	list := wire.List{Service: s, Session: t.session.ID, Asked: true}
 	a, err := t.call(ctx, d.list(s, to))
-	if err != nil && wire.KindOf(err) == wire.NotFound {
+	switch {
+	case err != nil && wire.KindOf(err) == wire.NotFound:
 		list.Raw = []byte(`{"hosts":[]}`)
 		return list, netip.Addr{}, nil
-	}
-	if err != nil {
+	case err != nil:
 		return wire.List{}, netip.Addr{}, err
 	}
 	list.Server = a.server.HTTP()
