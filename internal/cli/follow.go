@@ -25,7 +25,7 @@ func (c *client) follow(ctx context.Context, f *historyFlags) error {
 		return err
 	}
 	namespaces := f.service == "" && c.namespace == ""
-	table := &layout{width: c.width}
+	table := &layout{width: c.width, parts: true}
 	if err := c.showMore(table, entries, namespaces, true); err != nil {
 		return err
 	}

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
@@ -36,28 +36,48 @@ func (c *client) table(write func(w io.Writer)) error {
 // layout is how the columns of a table are laid out. One that is used again keeps the
 // columns as wide as they were, so that the parts of a table which comes in parts fit.
 type layout struct {
-	width    int   // of a line, in columns of the terminal; 0 for no limit
-	natural  []int // of each column, in what has been printed
-	flexible []bool
+	width   int  // of a line, in columns of the terminal; 0 for no limit
+	parts   bool // whether more of the table may come
+	columns []tableColumn
 }
 
-// flexibleColumns are those whose cells may be cut. What names a thing is never cut.
-var flexibleColumns = []string{"METADATA", "OWNER", "AGENT", "SDK", "APP", "WHY", "REMARKS", "VALUE", "NAME", "CLUSTERS"}
+// tableColumn is one column of a table.
+type tableColumn struct {
+	least   int  // how narrow it may become; 0 for no narrower than it is
+	name    bool // whether its cells are cut in the middle
+	natural int  // the width of its widest cell so far
+	filled  bool // whether a cell below the heading is not empty
+	fitted  int  // the width that it gets
+}
 
 const (
 	// columnGap parts columns.
 	columnGap = 2
-	// leastColumn is how far a column is cut at most.
-	leastColumn = 8
-	// cutMark ends what was cut.
+	// leastText and leastName are how far texts and names are cut at most.
+	leastText = 8
+	leastName = 24
+	// wrappedText is how far both are cut where rows do not fit even then.
+	wrappedText = 32
+	// cutMark stands for what was cut.
 	cutMark = "…"
 )
 
+// headed returns the column below a heading. Addresses, numbers and words are never cut.
+func headed(heading string) tableColumn {
+	switch heading {
+	case "METADATA", "OWNER", "AGENT", "SDK", "APP", "WHY", "REMARKS", "VALUE", "NAME", "CLUSTERS":
+		return tableColumn{least: leastText}
+	case "SERVICE", "NAMESPACE":
+		return tableColumn{least: leastName, name: true}
+	default:
+		return tableColumn{}
+	}
+}
+
 // print lays out what write writes.
 func (l *layout) print(out io.Writer, write func(w io.Writer)) error {
-	var text bytes.Buffer
+	var text, result bytes.Buffer
 	write(&text)
-	var result bytes.Buffer
 	var rows [][]string
 	for line := range strings.Lines(text.String()) {
 		line = strings.TrimSuffix(line, "\n")
@@ -65,11 +85,10 @@ func (l *layout) print(out io.Writer, write func(w io.Writer)) error {
 			rows = append(rows, strings.Split(line, "\t"))
 			continue
 		}
-		l.block(&result, rows)
 		if len(rows) > 0 {
-			*l = layout{width: l.width} // what follows is another table
+			l.block(&result, rows)
+			rows, l.columns = nil, nil // what follows is another table
 		}
-		rows = nil
 		fmt.Fprintln(&result, line)
 	}
 	l.block(&result, rows)
@@ -77,65 +96,114 @@ func (l *layout) print(out io.Writer, write func(w io.Writer)) error {
 	return err
 }
 
-// block writes rows with aligned columns. The last cell of a row needs no column: a
-// sentence below a table does not widen it.
+// block writes rows with aligned columns. A line of one cell among them is a sentence,
+// which widens no column.
 func (l *layout) block(out *bytes.Buffer, rows [][]string) {
-	if len(rows) == 0 {
-		return
-	}
-	if l.flexible == nil {
-		for _, name := range rows[0] {
-			l.flexible = append(l.flexible, slices.Contains(flexibleColumns, name))
+	for n, row := range rows {
+		if len(row) > 1 {
+			l.measure(row, n > 0 || l.columns != nil)
 		}
 	}
+	l.fit()
 	for _, row := range rows {
-		for n, cell := range row {
-			if n == len(l.natural) {
-				l.natural = append(l.natural, 0)
-			}
-			if len(row) > 1 {
-				l.natural[n] = max(l.natural[n], columnsOf(cell))
-			}
+		if len(row) == 1 {
+			fmt.Fprintln(out, row[0])
+			continue
 		}
-	}
-	widths := l.fitted()
-	for _, row := range rows {
 		var line strings.Builder
 		for n, cell := range row {
-			if len(row) > 1 {
-				cell = cut(cell, widths[n])
+			c := &l.columns[n]
+			if c.fitted < 0 {
+				continue
+			}
+			if c.name {
+				cell = cutMiddle(cell, c.fitted)
+			} else {
+				cell = cut(cell, c.fitted)
 			}
 			line.WriteString(cell)
-			if n < len(row)-1 {
-				line.WriteString(strings.Repeat(" ", widths[n]-columnsOf(cell)+columnGap))
-			}
+			line.WriteString(strings.Repeat(" ", c.fitted-columnsOf(cell)+columnGap))
 		}
-		out.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+		fmt.Fprintln(out, strings.TrimRight(line.String(), " "))
 	}
 }
 
-// fitted returns the widths of the columns, the widest of those that may be cut made
-// narrower until a row fits into the width.
-func (l *layout) fitted() []int {
-	widths := slices.Clone(l.natural)
-	total := -columnGap
-	for _, w := range widths {
-		total += w + columnGap
+// measure widens the columns for a row. The first row is the heading.
+func (l *layout) measure(row []string, content bool) {
+	for n, cell := range row {
+		if n == len(l.columns) {
+			l.columns = append(l.columns, headed(cell))
+		}
+		c := &l.columns[n]
+		c.natural = max(c.natural, columnsOf(cell))
+		c.filled = c.filled || content && cell != ""
 	}
-	for l.width > 0 && total > l.width {
-		widest := -1
-		for n, w := range widths {
-			if n < len(l.flexible) && l.flexible[n] && w > leastColumn && (widest < 0 || w > widths[widest]) {
-				widest = n
+}
+
+// fit decides how wide columns are: as wide as their widest cell if a row fits into the
+// width so. Otherwise empty ones are left out, and the widest of those that may be cut are
+// made narrower, texts before names, as far as need be and goes.
+func (l *layout) fit() {
+	total := -columnGap
+	for n := range l.columns {
+		c := &l.columns[n]
+		c.fitted = c.natural
+		total += c.natural + columnGap
+	}
+	if l.width == 0 {
+		return
+	}
+	for n := range l.columns {
+		if c := &l.columns[n]; total > l.width && !c.filled && !l.parts {
+			total -= c.natural + columnGap
+			c.fitted = -1
+		}
+	}
+	for _, names := range []bool{false, true} {
+		for total > l.width {
+			widest := l.widest(names)
+			if widest == nil {
+				break
+			}
+			widest.fitted--
+			total--
+		}
+	}
+	if total > l.width { // the terminal wraps rows anyway
+		for n := range l.columns {
+			if c := &l.columns[n]; c.least > 0 && c.fitted > 0 {
+				c.fitted = min(c.natural, wrappedText)
 			}
 		}
-		if widest < 0 {
-			break // what is left cannot be cut; the terminal wraps it
-		}
-		widths[widest]--
-		total--
 	}
-	return widths
+}
+
+// widest returns the widest of the columns that may become narrower; nil for none.
+func (l *layout) widest(names bool) (widest *tableColumn) {
+	for n := range l.columns {
+		c := &l.columns[n]
+		if c.least > 0 && c.name == names && c.fitted > c.least && (widest == nil || c.fitted > widest.fitted) {
+			widest = c
+		}
+	}
+	return widest
+}
+
+// cutMiddle shortens a text that has more than so many columns, and leaves both of its
+// ends.
+func cutMiddle(text string, columns int) string {
+	if columnsOf(text) <= columns {
+		return text
+	}
+	end := len(text)
+	for kept := 0; ; {
+		r, size := utf8.DecodeLastRuneInString(text[:end])
+		if kept += runeColumns(r); kept > columns/2 {
+			break
+		}
+		end -= size
+	}
+	return cut(text[:end]+cutMark, columns-columnsOf(text[end:])) + text[end:]
 }
 
 // cut shortens a text that has more than so many columns.

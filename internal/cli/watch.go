@@ -47,7 +47,7 @@ func (c *client) watch(ctx context.Context, show func(v *viewer) error) error {
 	err := c.withLastingSDK(ctx, func(sdk *rollcall.Client) error {
 		stop := c.tell(ctx, sdk, nil)
 		defer stop()
-		return show(&viewer{client: c, sdk: sdk, table: layout{width: c.width}, known: map[instanceKey]*rollcall.Instance{}})
+		return show(&viewer{client: c, sdk: sdk, table: layout{width: c.width, parts: true}, known: map[instanceKey]*rollcall.Instance{}})
 	})
 	if ctx.Err() != nil {
 		return nil
