@@ -29,7 +29,7 @@ func newSite(t *testing.T, options ...servertest.Option) *site {
 }
 
 // options are how a client reaches the site.
-func (s *site) options(t *testing.T, more ...rollcall.Option) []rollcall.Option {
+func (s *site) options(t *testing.T, p rollcall.Protocol, more ...rollcall.Option) []rollcall.Option {
 	t.Helper()
 	_, port, err := net.SplitHostPort(s.grpc.Addr())
 	if err != nil {
@@ -39,7 +39,11 @@ func (s *site) options(t *testing.T, more ...rollcall.Option) []rollcall.Option 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return append([]rollcall.Option{rollcall.WithServers(s.http.Addr()), rollcall.WithGRPCPort(uint16(n))}, more...)
+	options := append(more, rollcall.WithServers(s.http.Addr()), rollcall.WithProtocol(p))
+	if p != rollcall.HTTP {
+		options = append(options, rollcall.WithGRPCPort(uint16(n)))
+	}
+	return options
 }
 
 // restart replaces the server by a new one, which knows nothing unless the options say
@@ -63,13 +67,22 @@ func (s *site) set(f faulttest.Fault) {
 }
 
 // protocols runs a test over each protocol.
-func protocols(t *testing.T, f func(t *testing.T, p rollcall.Option)) {
+func protocols(t *testing.T, f func(t *testing.T, p rollcall.Protocol)) {
 	for _, p := range []rollcall.Protocol{rollcall.GRPC, rollcall.HTTP} {
 		t.Run(p.String(), func(t *testing.T) {
 			t.Parallel()
-			f(t, rollcall.WithProtocol(p))
+			f(t, p)
 		})
 	}
+}
+
+// onePort are the options of a client of a server that has both protocols on one port.
+func onePort(p rollcall.Protocol, servers ...string) []rollcall.Option {
+	options := []rollcall.Option{rollcall.WithServers(servers...), rollcall.WithProtocol(p)}
+	if p != rollcall.HTTP {
+		options = append(options, rollcall.WithGRPCPortOffset(0))
+	}
+	return options
 }
 
 // listed waits until the server itself lists n instances of a service, and returns
@@ -94,21 +107,21 @@ func listed(t testing.TB, server string, n int) time.Duration {
 func TestServerReturns(t *testing.T) {
 	for _, remembers := range []bool{true, false} {
 		t.Run(fmt.Sprintf("remembers=%t", remembers), func(t *testing.T) {
-			protocols(t, func(t *testing.T, p rollcall.Option) { serverReturns(t, p, remembers) })
+			protocols(t, func(t *testing.T, p rollcall.Protocol) { serverReturns(t, p, remembers) })
 		})
 	}
 }
 
-func serverReturns(t *testing.T, p rollcall.Option, remembers bool) {
+func serverReturns(t *testing.T, p rollcall.Protocol, remembers bool) {
 	var keep []servertest.Option
-	options := []rollcall.Option{p}
+	var options []rollcall.Option
 	if remembers {
 		keep = append(keep, servertest.WithDataDir(t.TempDir()))
 	} else {
 		options = append(options, rollcall.WithEmptyProtection(30*time.Second))
 	}
 	s := newSite(t, keep...)
-	provider, consumer := dial(t, s.options(t, options...)...), dial(t, s.options(t, options...)...)
+	provider, consumer := dial(t, s.options(t, p, options...)...), dial(t, s.options(t, p, options...)...)
 	for port := range uint16(5) {
 		if _, err := provider.Register(within(t), orders, rollcall.NewInstance("10.0.0.7", 8080+port)); err != nil {
 			t.Fatal(err)
@@ -134,7 +147,7 @@ func serverReturns(t *testing.T, p rollcall.Option, remembers bool) {
 }
 
 func TestBlackHole(t *testing.T) {
-	protocols(t, func(t *testing.T, p rollcall.Option) {
+	protocols(t, func(t *testing.T, p rollcall.Protocol) {
 		s := newSite(t)
 		c := dial(t, s.options(t, p)...)
 		r, err := c.Register(within(t), orders, rollcall.NewInstance("10.0.0.7", 8080))
@@ -179,7 +192,7 @@ func TestGRPCPortIsOpenedLate(t *testing.T) {
 	s := newSite(t)
 	s.grpc.Set(faulttest.Refused)
 	began := time.Now()
-	c := dial(t, s.options(t)...)
+	c := dial(t, s.options(t, rollcall.Auto)...)
 	if err := c.Ready(within(t)); err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +218,7 @@ func TestFleetThroughARestart(t *testing.T) {
 	const clients, each = 20, 100
 	var all []*rollcall.Client
 	for n := range clients {
-		c := dial(t, s.options(t, rollcall.WithProtocol(rollcall.GRPC))...)
+		c := dial(t, s.options(t, rollcall.GRPC)...)
 		all = append(all, c)
 		for m := range each {
 			if _, err := c.Register(within(t), orders, rollcall.NewInstance(fmt.Sprintf("10.0.%d.%d", n, m), 80), rollcall.WithAsync()); err != nil {

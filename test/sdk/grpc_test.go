@@ -269,7 +269,7 @@ func TestGRPCRefusals(t *testing.T) {
 func TestGRPCHalfOpen(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	c := dial(t, s.options(t, rollcall.WithProtocol(rollcall.GRPC))...)
+	c := dial(t, s.options(t, rollcall.GRPC)...)
 	r := register(t, c, 1)
 	began := time.Now()
 	s.set(faulttest.HalfOpen)

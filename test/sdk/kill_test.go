@@ -76,10 +76,7 @@ func newFleet(t *testing.T, server *process, each int) *fleet {
 	t.Helper()
 	f := &fleet{T: t, server: server, each: each, next: 1, watches: make(map[string]*rollcall.Watch), settled: make(map[string]bool)}
 	for _, p := range []rollcall.Protocol{rollcall.GRPC, rollcall.HTTP} {
-		options := []rollcall.Option{rollcall.WithServers(server.addr), rollcall.WithProtocol(p)}
-		if p == rollcall.GRPC {
-			options = append(options, rollcall.WithGRPCPortOffset(0))
-		}
+		options := onePort(p, server.addr)
 		for range fleetSize {
 			f.clients = append(f.clients, dial(t, options...))
 		}

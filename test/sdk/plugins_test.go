@@ -111,9 +111,9 @@ func rollingRestart(t *testing.T, server *servertest.Server, options []rollcall.
 }
 
 func TestRollingRestartOfGRPC(t *testing.T) {
-	protocols(t, func(t *testing.T, p rollcall.Option) {
+	protocols(t, func(t *testing.T, p rollcall.Protocol) {
 		server := servertest.New(t)
-		options := []rollcall.Option{rollcall.WithServers(server.Addr()), rollcall.WithGRPCPortOffset(0), p}
+		options := onePort(p, server.Addr())
 		conn, err := grpc.NewClient(rollcallgrpc.Target(orders),
 			grpc.WithResolvers(rollcallgrpc.NewResolver(dial(t, options...))), grpc.WithTransportCredentials(insecure.NewCredentials()))
 		if err != nil {
@@ -135,9 +135,9 @@ func TestRollingRestartOfGRPC(t *testing.T) {
 }
 
 func TestRollingRestartOfHTTP(t *testing.T) {
-	protocols(t, func(t *testing.T, p rollcall.Option) {
+	protocols(t, func(t *testing.T, p rollcall.Protocol) {
 		server := servertest.New(t)
-		options := []rollcall.Option{rollcall.WithServers(server.Addr()), rollcall.WithGRPCPortOffset(0), p}
+		options := onePort(p, server.Addr())
 		transport := rollcallhttp.NewTransport(dial(t, options...), rollcallhttp.WithBase(&http.Transport{}))
 		defer transport.Close()
 		h := &http.Client{Transport: transport, Timeout: 5 * time.Second}

@@ -250,7 +250,7 @@ func (t *Transport) detect(ctx context.Context) (dialect, servers.Server, error)
 	server, err := probe("/v1/ns/operator/metrics")
 	if err == nil || !silent(err) && wire.KindOf(err) != wire.NotFound && wire.KindOf(err) != wire.Unsupported && wire.KindOf(err) != wire.Unauthorized {
 		if err != nil && wire.KindOf(err) != wire.Forbidden {
-			return nil, server, err
+			return nil, server, unreached(err)
 		}
 		return v1{}, server, nil
 	}
@@ -270,6 +270,18 @@ func (t *Transport) detect(ctx context.Context) (dialect, servers.Server, error)
 		}
 	}
 	return nil, servers.Server{}, fmt.Errorf("no known interface: %w", first)
+}
+
+// unreached makes of a refusal that nothing was asked for, as of clear text by a port that
+// speaks TLS, the failure to reach a registry.
+func unreached(err error) error {
+	e, ok := errors.AsType[*wire.Error](err)
+	if !ok || e.Kind != wire.Invalid {
+		return err
+	}
+	refusal := *e
+	refusal.Kind = wire.NotConnected
+	return &refusal
 }
 
 // silent reports whether an error means that no server answered, or not yet.
