@@ -64,6 +64,19 @@ func BenchmarkPush(b *testing.B) {
 	}
 }
 
+// BenchmarkFirstList is the same list when nothing was known of the service.
+func BenchmarkFirstList(b *testing.B) {
+	list := bigList(10000, 0, 1, 1)
+	var info grpcv2.ServiceInfo
+	b.SetBytes(int64(len(list)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := readInstances(list, &info, listed{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 // BenchmarkDecodeByLibrary is what encoding/json needs for the same list, to compare.
 func BenchmarkDecodeByLibrary(b *testing.B) {
 	list := bigList(10000, 0, 1, 1)

@@ -256,7 +256,7 @@ func (e *entry) settle() time.Duration {
 		return left
 	}
 	next := *e.live
-	next.held, next.instances, next.protected = false, nil, false
+	next.held, next.listed, next.protected = false, listed{}, false
 	e.live = &next
 	e.client.disk.store(e.service, next.empty)
 	e.show()

@@ -155,12 +155,12 @@ func (p *publication) listed(ctx context.Context, t wire.Transport) (func(wire.K
 		return nil, err
 	}
 	var info grpcv2.ServiceInfo
-	instances, err := readInstances(list.Raw, &info, nil)
+	found, err := readInstances(list.Raw, &info, listed{})
 	if err != nil {
 		return nil, &wire.Error{Kind: wire.BadAnswer, Server: list.Server, Err: err}
 	}
-	keys := make(map[wire.Key]bool, len(instances))
-	for _, i := range instances {
+	keys := make(map[wire.Key]bool, len(found.instances))
+	for _, i := range found.instances {
 		keys[wire.Key{IP: i.IP, Port: i.Port, Cluster: i.Cluster}] = true
 	}
 	return func(key wire.Key) bool { return keys[key] }, nil
