@@ -197,11 +197,14 @@ func TestCannotStart(t *testing.T) {
 			func(t *testing.T, cfg *server.Config) { cfg.DataDir = t.TempDir() },
 		},
 		{
-			"damaged memory of ephemeral instances",
+			"memory of ephemeral instances that cannot be read",
 			func(t *testing.T, cfg *server.Config) string {
 				servertest.New(t, servertest.WithDataDir(cfg.DataDir)).Stop(t)
 				path := filepath.Join(cfg.DataDir, "ephemeral")
-				if err := os.WriteFile(path, []byte("no snapshot\n"), 0o600); err != nil {
+				if err := os.Remove(path); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.Mkdir(path, 0o700); err != nil {
 					t.Fatal(err)
 				}
 				return path
@@ -250,6 +253,29 @@ func TestCannotStart(t *testing.T) {
 			tt.mend(t, &cfg)
 			servertest.New(t, func(c *server.Config) { *c = cfg })
 		})
+	}
+}
+
+// TestDamagedMemory: a damaged memory of ephemeral instances is set aside, and what is
+// durable, or in the history, is there.
+func TestDamagedMemory(t *testing.T) {
+	t.Parallel()
+	s := servertest.New(t)
+	for _, query := range []string{"ip=10.0.0.1&port=1", "ip=10.0.0.2&port=2&ephemeral=false"} {
+		call(t, "POST", s.URL()+"/nacos/v1/ns/instance?serviceName=orders&"+query)
+	}
+	s.Stop(t)
+	path := filepath.Join(s.DataDir(), "ephemeral")
+	if err := os.WriteFile(path, []byte("no snapshot\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	again := servertest.New(t, servertest.WithDataDir(s.DataDir()))
+	list := call(t, "GET", again.URL()+"/nacos/v1/ns/instance/list?serviceName=orders")
+	if !strings.Contains(list, "10.0.0.1") || !strings.Contains(list, "10.0.0.2") {
+		t.Errorf("listed %s", list)
+	}
+	if aside, err := filepath.Glob(path + "-damaged-*"); err != nil || len(aside) != 1 {
+		t.Errorf("set aside: %v, %v", aside, err)
 	}
 }
 
