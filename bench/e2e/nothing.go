@@ -16,6 +16,7 @@ import (
 
 	"github.com/rollcall-registry/rollcall/api/grpcv2"
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
+	"github.com/rollcall-registry/rollcall/internal/portmux"
 )
 
 // The stacks of the servers that do nothing.
@@ -87,11 +88,13 @@ func serveOurs(ctx context.Context, ln net.Listener, body *answers) error {
 	if err != nil {
 		return err
 	}
-	server, err := httpapi.New(httpapi.DefaultConfig(), router, slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	cfg, log := httpapi.DefaultConfig(), slog.New(slog.NewTextHandler(os.Stderr, nil))
+	server, err := httpapi.New(cfg, router, log)
 	if err != nil {
 		return err
 	}
-	return server.Serve(ctx, ln)
+	port := portmux.Config{Timeout: cfg.HeaderTimeout, Idle: cfg.IdleTimeout, MaxPending: cfg.MaxConns}
+	return portmux.New(port, portmux.Backends{HTTP: server.ServeConn}, log).Serve(ctx, ln)
 }
 
 // serveFast serves with fasthttp's own server, its settings as they come. It ends

@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
+	"github.com/rollcall-registry/rollcall/internal/portmux"
 )
 
 // stackEntry is one way to serve the do-nothing handler.
@@ -83,11 +84,13 @@ func serveHTTPAPI(handler httpapi.Handler) func(net.Listener) error {
 		if err != nil {
 			return err
 		}
-		server, err := httpapi.New(httpapi.DefaultConfig(), router, slog.New(slog.NewTextHandler(os.Stderr, nil)))
+		cfg, log := httpapi.DefaultConfig(), slog.New(slog.NewTextHandler(os.Stderr, nil))
+		server, err := httpapi.New(cfg, router, log)
 		if err != nil {
 			return err
 		}
-		return server.Serve(context.Background(), ln)
+		port := portmux.Config{Timeout: cfg.HeaderTimeout, Idle: cfg.IdleTimeout, MaxPending: cfg.MaxConns}
+		return portmux.New(port, portmux.Backends{HTTP: server.ServeConn}, log).Serve(context.Background(), ln)
 	}
 }
 

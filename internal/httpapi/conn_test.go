@@ -281,7 +281,7 @@ func TestDrainTimeout(t *testing.T) {
 	}
 }
 
-// serve runs server until stop, and reports what Serve returned.
+// serve runs server until stop, and reports when all connections have ended.
 func serve(t *testing.T, server *httpapi.Server) (address string, ctx context.Context, stop func(), served chan error) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -290,20 +290,8 @@ func serve(t *testing.T, server *httpapi.Server) (address string, ctx context.Co
 	}
 	ctx, stop = context.WithCancel(t.Context())
 	served = make(chan error, 1)
-	go func() { served <- server.Serve(ctx, ln) }()
+	go func() { served <- httpapitest.Serve(ctx, server, ln) }()
 	return ln.Addr().String(), ctx, stop, served
-}
-
-func TestServeReturnsListenerFailure(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = ln.Close()
-	server := httpapitest.Server(t, httpapi.DefaultConfig(), httpapi.Hooks{})
-	if err := server.Serve(t.Context(), ln); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("got %v, want %v", err, net.ErrClosed)
-	}
 }
 
 func TestConnectionLimits(t *testing.T) {

@@ -1,6 +1,6 @@
-// Package httpapi is the HTTP/1.1 front door of a server: listeners and
-// connections, routing, parameters, and the forms of answers that every API
-// package (v1, legacy, v2, v3, ops) shares. It knows no rule of naming.
+// Package httpapi is the HTTP/1.1 front door of a server: connections, routing,
+// parameters, and the forms of answers that every API package (v1, legacy, v2, v3,
+// ops) shares. It knows no rule of naming, and others listen for it.
 //
 // A handler is a func(*Exchange). An Exchange is one request and its answer; it
 // and every string it hands out live until the handler returns, then their

@@ -1,15 +1,9 @@
 package httpapi
 
 import (
-	"bufio"
 	"bytes"
-	"errors"
-	"net"
 	"net/netip"
 	"slices"
-	"time"
-
-	"github.com/pires/go-proxyproto"
 )
 
 // trusted reports whether addr is one of the trusted proxies.
@@ -57,24 +51,4 @@ func parseForwarded(s string) (netip.Addr, bool) {
 		return ap.Addr().Unmap().WithZone(""), true
 	}
 	return netip.Addr{}, false
-}
-
-// readProxyHeader reads a PROXY header from the start of nc, if there is one, and
-// returns the peer that it names and what came behind it.
-func readProxyHeader(nc net.Conn, peer netip.AddrPort, timeout time.Duration) (netip.AddrPort, []byte, error) {
-	if err := nc.SetReadDeadline(time.Now().Add(timeout)); err != nil {
-		return peer, nil, err
-	}
-	r := bufio.NewReader(nc)
-	header, err := proxyproto.Read(r)
-	if err != nil && !errors.Is(err, proxyproto.ErrNoProxyProtocol) {
-		return peer, nil, err
-	}
-	if header != nil && header.Command.IsProxy() {
-		if tcp, ok := header.SourceAddr.(*net.TCPAddr); ok {
-			ap := tcp.AddrPort()
-			peer = netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
-		}
-	}
-	return peer, bytes.Clone(buffered(r)), nc.SetReadDeadline(time.Time{})
 }

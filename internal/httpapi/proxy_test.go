@@ -1,13 +1,8 @@
 package httpapi_test
 
 import (
-	"bytes"
-	"io"
-	"net"
 	"net/netip"
 	"testing"
-
-	"github.com/pires/go-proxyproto"
 
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
 )
@@ -45,43 +40,5 @@ func TestForwardedFor(t *testing.T) {
 		if got := dial(t, strict).ask(ask); got.body != "127.0.0.1" {
 			t.Errorf("%q, nobody trusted: client %s", tt.header, got.body)
 		}
-	}
-}
-
-func TestProxyProtocol(t *testing.T) {
-	cfg := httpapi.DefaultConfig()
-	cfg.ProxyProtocol, cfg.TrustedProxies = true, loopback
-	address := start(t, cfg, route("GET", "/who", whoIs))
-	v2 := proxyproto.HeaderProxyFromAddrs(2, &net.TCPAddr{IP: net.ParseIP("192.0.2.8"), Port: 4711}, &net.TCPAddr{IP: net.ParseIP("127.0.0.1"), Port: 80})
-	var v2Bytes bytes.Buffer
-	if _, err := v2.WriteTo(&v2Bytes); err != nil {
-		t.Fatal(err)
-	}
-	tests := []struct{ name, header, want string }{
-		{"none", "", "127.0.0.1"},
-		{"version 1", "PROXY TCP4 192.0.2.7 127.0.0.1 4711 80\r\n", "192.0.2.7"},
-		{"version 1, IPv6", "PROXY TCP6 2001:db8::1 ::1 4711 80\r\n", "2001:db8::1"},
-		{"version 1, unknown", "PROXY UNKNOWN\r\n", "127.0.0.1"},
-		{"version 2", v2Bytes.String(), "192.0.2.8"},
-	}
-	for _, tt := range tests {
-		c := dial(t, address)
-		c.send(tt.header + request("GET", "/who"))
-		if got := c.receive("GET"); got.body != tt.want {
-			t.Errorf("%s: client %s, want %s", tt.name, got.body, tt.want)
-		}
-		if got := c.ask(request("GET", "/who")); got.body != tt.want {
-			t.Errorf("%s, second request: client %s, want %s", tt.name, got.body, tt.want)
-		}
-	}
-	c := dial(t, address)
-	c.send("PROXY TCP4 nonsense\r\n" + request("GET", "/who"))
-	if _, err := io.ReadAll(c.r); err != nil {
-		t.Logf("refused with %v", err)
-	}
-	// Not asked for: the header is a bad request.
-	c = dial(t, start(t, httpapi.DefaultConfig(), route("GET", "/who", whoIs)))
-	if got := c.ask("PROXY TCP4 192.0.2.7 127.0.0.1 4711 80\r\n" + request("GET", "/who")); got.StatusCode != 400 {
-		t.Errorf("unasked PROXY header: %d", got.StatusCode)
 	}
 }

@@ -80,6 +80,7 @@ func TestMalformedRequests(t *testing.T) {
 		{"blank in the target", "PUT /echo?m={\"a\": 1} HTTP/1.1\r\nHost: h\r\n\r\n", 400},
 		{"two blanks", "GET  / HTTP/1.1\r\nHost: h\r\n\r\n", 400},
 		{"HTTP/2 preface", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505},
+		{"PROXY header", "PROXY TCP4 192.0.2.7 127.0.0.1 4711 80\r\n" + request("GET", "/echo"), 400},
 		{"empty lines only", strings.Repeat("\r\n", 20), 400},
 		{"bare line feeds", "GET / HTTP/1.1\nHost: h\n\n", 400},
 		{"one bare line feed", "GET / HTTP/1.1\r\nHost: h\nX-A: b\r\n\r\n", 400},

@@ -3,14 +3,12 @@ package httpapi
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/rollcall-registry/rollcall/internal/admission"
@@ -60,67 +58,6 @@ func New(cfg Config, router *Router, log *slog.Logger) (*Server, error) {
 	return s, nil
 }
 
-// Serve accepts connections from ln until ctx ends. Then it closes ln and idle
-// connections, gives running requests Config.DrainTimeout, closes what is left
-// and returns nil. It returns an error only if ln fails for good. It may be
-// called for several listeners.
-func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
-	stop := context.AfterFunc(ctx, func() { _ = ln.Close() })
-	defer stop()
-	work, finish := s.workContext(ctx)
-	defer finish()
-
-	var conns sync.WaitGroup
-	defer conns.Wait()
-	for delay := time.Duration(0); ; {
-		nc, err := ln.Accept()
-		switch {
-		case err == nil:
-			delay = 0
-			conns.Go(func() {
-				s.admit(nc, func() { s.serveAccepted(ctx, work, nc) })
-			})
-		case ctx.Err() != nil:
-			return nil
-		case !acceptAgain(err):
-			_ = ln.Close()
-			return fmt.Errorf("accept: %w", err)
-		default:
-			delay = min(max(2*delay, 5*time.Millisecond), time.Second)
-			s.log.Error("cannot accept connections", "err", err, "pause", delay)
-			if !pause(ctx, delay) {
-				return nil
-			}
-		}
-	}
-}
-
-// acceptAgain reports whether err passes: the process or the host is out of file
-// descriptors or memory, or the client has gone before it was accepted.
-func acceptAgain(err error) bool {
-	for _, passing := range []error{
-		syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM,
-		syscall.ECONNABORTED, syscall.ECONNRESET, syscall.EINTR,
-	} {
-		if errors.Is(err, passing) {
-			return true
-		}
-	}
-	return false
-}
-
-// pause waits for d or the end of ctx, and reports whether ctx goes on.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
 // workContext returns a context that ends DrainTimeout after ctx, or at finish.
 func (s *Server) workContext(ctx context.Context) (work context.Context, finish func()) {
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -138,48 +75,19 @@ func (s *Server) workContext(ctx context.Context) (work context.Context, finish 
 
 // ServeConn serves one connection and returns when it is closed; nc is closed
 // then. prefix is what has been read from nc already, by one who tells protocols
-// apart by their first bytes. The limits on connections hold here too; TLS and
-// the PROXY header are the caller's. When ctx ends the connection is closed as
-// Serve does.
+// apart by their first bytes; TLS and the PROXY header are the caller's. One
+// connection too many is told so. When ctx ends an idle connection is closed, and a
+// running request gets Config.DrainTimeout.
 func (s *Server) ServeConn(ctx context.Context, nc net.Conn, prefix []byte) {
 	work, finish := s.workContext(ctx)
 	defer finish()
-	s.admit(nc, func() { s.serve(ctx, work, nc, peerOf(nc), prefix) })
-}
-
-// admit runs serve if the number of connections allows, and closes nc.
-func (s *Server) admit(nc net.Conn, serve func()) {
-	if r := s.admission.Enter(); r != nil {
-		s.refuse(nc, r)
-		return
-	}
-	defer s.admission.Leave()
-	defer func() { _ = nc.Close() }()
-	serve()
-}
-
-// serveAccepted does what must come before HTTP on a fresh connection.
-func (s *Server) serveAccepted(ctx, work context.Context, nc net.Conn) {
 	peer := peerOf(nc)
-	var prefix []byte
-	if s.cfg.ProxyProtocol && s.trusted(peer.Addr()) {
-		var err error
-		if peer, prefix, err = readProxyHeader(nc, peer, s.cfg.HeaderTimeout); err != nil {
-			s.log.Debug("connection refused", "reason", "bad PROXY header", "client_id", peer, "err", err)
-			return
-		}
-	}
-	s.serve(ctx, work, nc, peer, prefix)
-}
-
-// serve serves an admitted connection to its end, if the number of those from its
-// address allows.
-func (s *Server) serve(ctx, work context.Context, nc net.Conn, peer netip.AddrPort, prefix []byte) {
-	if r := s.admission.EnterFrom(peer.Addr()); r != nil {
+	if r := s.admission.Admit(peer.Addr()); r != nil {
 		s.refuse(nc, r)
 		return
 	}
-	defer s.admission.LeaveFrom(peer.Addr())
+	defer s.admission.Release(peer.Addr())
+	defer func() { _ = nc.Close() }()
 
 	c := newConn(s, nc, peer, prefix)
 	c.work, c.draining = work, ctx.Done()

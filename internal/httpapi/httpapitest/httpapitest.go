@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"sync"
 	"testing"
 	"time"
 
@@ -45,7 +46,7 @@ func Start(tb testing.TB, server *httpapi.Server) (address string) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- server.Serve(ctx, ln) }()
+	go func() { done <- Serve(ctx, server, ln) }()
 	tb.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {
@@ -53,6 +54,24 @@ func Start(tb testing.TB, server *httpapi.Server) (address string) {
 		}
 	})
 	return ln.Addr().String()
+}
+
+// Serve accepts connections from ln until ctx ends, and returns nil when the last one
+// has ended. It returns an error if ln fails.
+func Serve(ctx context.Context, server *httpapi.Server, ln net.Listener) error {
+	defer context.AfterFunc(ctx, func() { _ = ln.Close() })()
+	var conns sync.WaitGroup
+	defer conns.Wait()
+	for {
+		nc, err := ln.Accept()
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		conns.Go(func() { server.ServeConn(ctx, nc, nil) })
+	}
 }
 
 // Replay serves request n times on one in-memory connection, each time after the
