@@ -1,7 +1,12 @@
 package rollcall
 
 import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -54,4 +59,39 @@ func TestServerWithoutGRPCIsStartedAfterTheClient(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A list of servers that cannot be had any more stays, and is asked for again and again.
+func TestListOfServersFailsForAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var answer atomic.Pointer[string]
+		answer.Store(new("10.0.0.1"))
+		asked := 0
+		c, err := build([]Option{WithServerSource(func(context.Context) ([]string, error) {
+			asked++
+			if a := answer.Load(); a != nil {
+				return strings.Fields(*a), nil
+			}
+			return nil, errors.New("the address server is away")
+		})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := new(fleet)
+		f.works(true, true)
+		c.newGRPC, c.newHTTP = f.newGRPC, f.newHTTP
+		c.start()
+		defer c.Close()
+		settle(t, c, GRPC, time.Second)
+		answer.Store(nil)
+		time.Sleep(10 * time.Minute)
+		if asked < 20 || len(c.servers.Round()) != 1 || c.Status().State != Connected {
+			t.Errorf("asked %d times, the list is %v, status %+v", asked, c.servers.Round(), c.Status())
+		}
+		answer.Store(new("10.0.0.1 10.0.0.2"))
+		time.Sleep(endpointRefresh)
+		if got := c.servers.Round(); len(got) != 2 {
+			t.Errorf("when it is back, the list is %v", got)
+		}
+	})
 }

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode"
 )
 
 // Server is one server. Host may be a name: it is resolved at each dial.
@@ -92,10 +93,16 @@ func checkHost(host string) error {
 		}
 		return nil
 	}
-	if host == "" || strings.ContainsAny(host, " \t\r\n/?#@[],;") {
+	if host == "" || strings.ContainsFunc(host, notInNames) {
 		return errHost
 	}
 	return nil
+}
+
+// notInNames reports whether no name of a host has a character, as those of a page in
+// HTML, which a proxy may send instead of a list.
+func notInNames(r rune) bool {
+	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-._", r)
 }
 
 // Source returns the entries of the list as they are now. It may block until ctx

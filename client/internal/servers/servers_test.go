@@ -20,6 +20,7 @@ func TestParse(t *testing.T) {
 		"[::1]":                      {Host: "::1", Port: 8848, GRPCPort: 9848},
 		"::1":                        {Host: "::1", Port: 8848, GRPCPort: 9848},
 		"http://a:1/nacos":           {Host: "a", Port: 1, GRPCPort: 1001},
+		"bücher.example_1:80":        {Host: "bücher.example_1", Port: 80, GRPCPort: 1080},
 		"https://a.b":                {Secure: true, Host: "a.b", Port: 8848, GRPCPort: 9848},
 		"https://[fe80::1%25eth0]:1": {},
 	}
@@ -35,7 +36,7 @@ func TestParse(t *testing.T) {
 	if s, _ := Parse("[::1]:8848", Ports{GRPC: 7}); s.HTTP() != "[::1]:8848" || s.GRPC() != "[::1]:7" {
 		t.Errorf("%s and %s", s.HTTP(), s.GRPC())
 	}
-	for _, bad := range []string{"", "a b", "ftp://a", "a:0", "a:65536", "a:x", "a,b", "user@a", "http://u:p@a", "a:65000", "a/b", ":1", "[a]:1:2", "::1::"} {
+	for _, bad := range []string{"", "a b", "ftp://a", "a:0", "a:65536", "a:x", "a,b", "user@a", "http://u:p@a", "a:65000", "a/b", ":1", "[a]:1:2", "::1::", "<html>", "</body>", "a\x00b", "{}"} {
 		if s, err := Parse(bad, offset); err == nil {
 			t.Errorf("%q is %+v", bad, s)
 		}
