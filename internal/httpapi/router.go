@@ -52,6 +52,16 @@ type Route struct {
 	MaxBodyBytes int64
 }
 
+// Get returns the route of a GET that reads.
+func Get(path string, resource Resource, h Handler) Route {
+	return Route{Methods: []string{"GET"}, Path: path, Resource: resource, Action: Read, Handler: h}
+}
+
+// Change returns the route of a call that changes something.
+func Change(method, path string, resource Resource, h Handler) Route {
+	return Route{Methods: []string{method}, Path: path, Resource: resource, Action: Write, Handler: h}
+}
+
 // Group is the manners of all paths at or below a prefix, which the generations
 // of the API differ in. The longest prefix counts.
 type Group struct {

@@ -37,9 +37,7 @@ func (a *API) configRoutes() []httpapi.Route {
 		{"/v3/admin/cs/config", missingV3, refuseResult},
 		{"/v3/console/cs/config", missingV3, refuseResult},
 	} {
-		routes = append(routes, httpapi.Route{
-			Methods: []string{"GET"}, Path: g.path, Resource: httpapi.Open, Action: httpapi.Read, Handler: g.missing,
-		}, httpapi.Route{
+		routes = append(routes, httpapi.Get(g.path, httpapi.Open, g.missing), httpapi.Route{
 			Methods: []string{"POST", "DELETE"}, Path: g.path,
 			Resource: httpapi.Open, Action: httpapi.Write, Handler: g.refuse,
 		})

@@ -26,21 +26,16 @@ const resourceDiscovery httpapi.Resource = "naming/prometheus"
 
 // Routes returns the routes of the API, without the context path.
 func (a *API) Routes() []httpapi.Route {
-	read := func(path string, resource httpapi.Resource, h httpapi.Handler) httpapi.Route {
-		return httpapi.Route{
-			Methods: []string{"GET"}, Path: path, Resource: resource, Action: httpapi.Read, Handler: h,
-		}
-	}
 	routes := []httpapi.Route{
-		read("/prometheus", resourceDiscovery, a.allTargets),
-		read("/prometheus/namespaceId/{namespace}", resourceDiscovery, a.namespaceTargets),
-		read("/prometheus/namespaceId/{namespace}/service/{service}", resourceDiscovery, a.serviceTargets),
+		httpapi.Get("/prometheus", resourceDiscovery, a.allTargets),
+		httpapi.Get("/prometheus/namespaceId/{namespace}", resourceDiscovery, a.namespaceTargets),
+		httpapi.Get("/prometheus/namespaceId/{namespace}/service/{service}", resourceDiscovery, a.serviceTargets),
 
-		read("/serverlist", httpapi.Open, a.serverList),
-		read("/actuator", httpapi.Open, a.actuator),
-		read("/actuator/health", httpapi.Open, a.health),
-		read("/", httpapi.Open, a.home),
-		read("/index.html", httpapi.Open, a.home),
+		httpapi.Get("/serverlist", httpapi.Open, a.serverList),
+		httpapi.Get("/actuator", httpapi.Open, a.actuator),
+		httpapi.Get("/actuator/health", httpapi.Open, a.health),
+		httpapi.Get("/", httpapi.Open, a.home),
+		httpapi.Get("/index.html", httpapi.Open, a.home),
 	}
 	return append(routes, a.configRoutes()...)
 }

@@ -79,6 +79,9 @@ func (a *API) Cause(x *httpapi.Exchange, op string) registry.Cause {
 	return registry.Cause{Kind: registry.CauseRequest, API: a.name, Op: op, From: x.Client()}
 }
 
+// Named returns a handler that makes the check of most calls first.
+func (a *API) Named(h httpapi.Handler) httpapi.Handler { return a.Checked(result.CheckNaming, h) }
+
 // Checked returns a handler that looks at the names in a request first.
 func (a *API) Checked(check result.Check, h httpapi.Handler) httpapi.Handler {
 	return func(x *httpapi.Exchange) {

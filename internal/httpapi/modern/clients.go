@@ -46,6 +46,71 @@ func (a *API) Client(x *httpapi.Exchange) (Client, error) {
 	return Client{ID: id, Ephemeral: c.Ephemeral, Updated: c.Updated, IP: c.IP, Port: c.Port}, nil
 }
 
+// Published returns the handler that lists what the client of a call registered; each
+// writes one of them.
+func (a *API) Published(each func([]byte, naming.Publication) []byte) httpapi.Handler {
+	return func(x *httpapi.Exchange) {
+		c, err := a.Client(x)
+		if err != nil {
+			a.Fail(x, err)
+			return
+		}
+		a.Data(x, AppendArray(result.Begin(x.Scratch[:0]), a.Core.Publications(c.ID), each))
+	}
+}
+
+// Subscribed returns the handler that lists what the client of a call subscribed to.
+func (a *API) Subscribed(each func([]byte, *registry.Subscriber) []byte) httpapi.Handler {
+	return func(x *httpapi.Exchange) {
+		c, err := a.Client(x)
+		if err != nil {
+			a.Fail(x, err)
+			return
+		}
+		a.Data(x, AppendArray(result.Begin(x.Scratch[:0]), a.Core.Subscriptions(c.ID), each))
+	}
+}
+
+// ParseClients reads a call for the clients of a service.
+type ParseClients func(*httpapi.Exchange) (registry.ServiceKey, Address, error)
+
+// Publishers returns the handler that lists who is registered in a service, at the
+// addresses that match.
+func (a *API) Publishers(parse ParseClients, match func(*Address, registry.InstanceKey) bool, each func([]byte, naming.Publication) []byte) httpapi.Handler {
+	return func(x *httpapi.Exchange) {
+		key, address, err := parse(x)
+		if err != nil {
+			a.Fail(x, err)
+			return
+		}
+		var list []naming.Publication
+		for _, p := range a.Core.Publishers(key) {
+			if match(&address, p.Instance) {
+				list = append(list, p)
+			}
+		}
+		a.Data(x, AppendArray(result.Begin(x.Scratch[:0]), list, each))
+	}
+}
+
+// Subscribers returns the handler that lists who subscribed to a service.
+func (a *API) Subscribers(parse ParseClients, each func([]byte, *registry.Subscriber) []byte) httpapi.Handler {
+	return func(x *httpapi.Exchange) {
+		key, address, err := parse(x)
+		if err != nil {
+			a.Fail(x, err)
+			return
+		}
+		var list []*registry.Subscriber
+		for _, s := range a.Core.Store().Subscribers(key) {
+			if address.Is(SubscriberAddress(s)) {
+				list = append(list, s)
+			}
+		}
+		a.Data(x, AppendArray(result.Begin(x.Scratch[:0]), list, each))
+	}
+}
+
 // Address narrows a list of clients to those of an address; nil parts mean any.
 type Address struct {
 	IP   *string

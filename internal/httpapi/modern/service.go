@@ -2,6 +2,7 @@ package modern
 
 import (
 	"math"
+	"strconv"
 
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
 	"github.com/rollcall-registry/rollcall/internal/httpapi/result"
@@ -131,4 +132,21 @@ func AppendSelector(b []byte, s registry.Selector) []byte {
 	b = append(b, `,"labels":`...)
 	b = AppendStrings(b, s.Labels)
 	return append(b, `,"contextType":"CMDB"}`...)
+}
+
+// AppendDetails appends what a service is, to an object that was begun with its names,
+// and ends it. cluster writes one of its clusters.
+func AppendDetails(b []byte, view *registry.View, cluster func([]byte, *registry.Cluster) []byte) []byte {
+	b = append(b, `,"clusterMap":{`...)
+	for n, c := range UsedClusters(view) {
+		if n > 0 {
+			b = append(b, ',')
+		}
+		b = cluster(append(registry.AppendJSONString(b, c.Name), ':'), c.Cluster)
+	}
+	b = view.Info.Metadata.AppendJSON(append(b, `},"metadata":`...))
+	b = AppendFloat(append(b, `,"protectThreshold":`...), view.Info.ProtectThreshold)
+	b = AppendSelector(append(b, `,"selector":`...), view.Info.Selector)
+	b = strconv.AppendBool(append(b, `,"ephemeral":`...), Ephemeral(view))
+	return append(b, '}')
 }

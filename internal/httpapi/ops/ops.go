@@ -111,27 +111,24 @@ func sameSite(h httpapi.Handler) httpapi.Handler {
 }
 
 func (a *API) routes() []httpapi.Route {
-	get := func(path string, resource httpapi.Resource, h httpapi.Handler) httpapi.Route {
-		return httpapi.Route{Methods: []string{"GET"}, Path: path, Resource: resource, Action: httpapi.Read, Handler: h}
-	}
 	return []httpapi.Route{
-		get(base+"/services", httpapi.Naming, a.services),
-		get(base+"/instances", httpapi.Naming, a.instances),
-		get(base+"/clients", httpapi.Naming, a.clients),
-		get(base+"/clients/{id}", httpapi.Naming, a.client),
-		get(base+"/history", resourceHistory, a.history),
-		get(base+"/pushes", resourceHistory, a.pushes),
-		get(base+"/explain", resourceHistory, a.explain),
-		get(base+"/backup", resourceBackup, a.backup),
-		get(base+"/export", resourceBackup, a.export),
+		httpapi.Get(base+"/services", httpapi.Naming, a.services),
+		httpapi.Get(base+"/instances", httpapi.Naming, a.instances),
+		httpapi.Get(base+"/clients", httpapi.Naming, a.clients),
+		httpapi.Get(base+"/clients/{id}", httpapi.Naming, a.client),
+		httpapi.Get(base+"/history", resourceHistory, a.history),
+		httpapi.Get(base+"/pushes", resourceHistory, a.pushes),
+		httpapi.Get(base+"/explain", resourceHistory, a.explain),
+		httpapi.Get(base+"/backup", resourceBackup, a.backup),
+		httpapi.Get(base+"/export", resourceBackup, a.export),
 		{
 			Methods: []string{"POST"}, Path: base + "/restore", Resource: resourceBackup, Action: httpapi.Write,
 			Handler: a.restore, MaxBodyBytes: maxBackup,
 		},
-		get("/livez", httpapi.Open, a.livez),
-		get("/readyz", httpapi.Open, a.readyz),
-		get("/metrics", httpapi.Open, a.metrics),
-		get("/actuator/prometheus", httpapi.Open, a.metrics),
+		httpapi.Get("/livez", httpapi.Open, a.livez),
+		httpapi.Get("/readyz", httpapi.Open, a.readyz),
+		httpapi.Get("/metrics", httpapi.Open, a.metrics),
+		httpapi.Get("/actuator/prometheus", httpapi.Open, a.metrics),
 	}
 }
 

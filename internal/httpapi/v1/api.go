@@ -102,16 +102,10 @@ func (a *API) Routes() []httpapi.Route {
 
 func (a *API) instanceRoutes(base string) []httpapi.Route {
 	read := func(path string, h httpapi.Handler) httpapi.Route {
-		return httpapi.Route{
-			Methods: []string{"GET"}, Path: base + path,
-			Resource: httpapi.Naming, Action: httpapi.Read, Handler: h,
-		}
+		return httpapi.Get(base+path, httpapi.Naming, h)
 	}
 	write := func(method, path string, h httpapi.Handler) httpapi.Route {
-		return httpapi.Route{
-			Methods: []string{method}, Path: base + path,
-			Resource: httpapi.Naming, Action: httpapi.Write, Handler: h,
-		}
+		return httpapi.Change(method, base+path, httpapi.Naming, h)
 	}
 	statuses := read("/statuses", a.instanceStatuses)
 	statuses.Resource = httpapi.Open // as in 1.4.8, which protects it not

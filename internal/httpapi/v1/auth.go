@@ -15,23 +15,23 @@ func (a *API) authRoutes() []httpapi.Route {
 	user, role := []string{"username"}, []string{"role", "username"}
 	permission := []string{"role", "resource", "action"}
 	return []httpapi.Route{
-		change("POST", base+"/login", httpapi.Open, a.login),
-		change("POST", base+"/users/login", httpapi.Open, a.login),
+		httpapi.Change("POST", base+"/login", httpapi.Open, a.login),
+		httpapi.Change("POST", base+"/users/login", httpapi.Open, a.login),
 
-		get(base+"/users", resourceUsers, a.emptyPage),
-		get(base+"/users/search", resourceUsers, a.emptySearch("username")),
-		change("POST", base+"/users", resourceUsers, a.unchangeable("username", "password")),
-		change("PUT", base+"/users", resourceUsers, a.unchangeable("username", "newPassword")),
-		change("DELETE", base+"/users", resourceUsers, a.unchangeable(user...)),
+		httpapi.Get(base+"/users", resourceUsers, a.emptyPage),
+		httpapi.Get(base+"/users/search", resourceUsers, a.emptySearch("username")),
+		httpapi.Change("POST", base+"/users", resourceUsers, a.unchangeable("username", "password")),
+		httpapi.Change("PUT", base+"/users", resourceUsers, a.unchangeable("username", "newPassword")),
+		httpapi.Change("DELETE", base+"/users", resourceUsers, a.unchangeable(user...)),
 
-		get(base+"/roles", resourceRoles, a.emptyPage),
-		get(base+"/roles/search", resourceRoles, a.emptySearch("role")),
-		change("POST", base+"/roles", resourceRoles, a.unchangeable(role...)),
-		change("DELETE", base+"/roles", resourceRoles, a.unchangeable("role")),
+		httpapi.Get(base+"/roles", resourceRoles, a.emptyPage),
+		httpapi.Get(base+"/roles/search", resourceRoles, a.emptySearch("role")),
+		httpapi.Change("POST", base+"/roles", resourceRoles, a.unchangeable(role...)),
+		httpapi.Change("DELETE", base+"/roles", resourceRoles, a.unchangeable("role")),
 
-		get(base+"/permissions", resourcePermissions, a.emptyPage),
-		change("POST", base+"/permissions", resourcePermissions, a.unchangeable(permission...)),
-		change("DELETE", base+"/permissions", resourcePermissions, a.unchangeable(permission...)),
+		httpapi.Get(base+"/permissions", resourcePermissions, a.emptyPage),
+		httpapi.Change("POST", base+"/permissions", resourcePermissions, a.unchangeable(permission...)),
+		httpapi.Change("DELETE", base+"/permissions", resourcePermissions, a.unchangeable(permission...)),
 	}
 }
 

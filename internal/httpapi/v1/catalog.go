@@ -11,10 +11,10 @@ import (
 func (a *API) catalogRoutes() []httpapi.Route {
 	const base = "/v1/ns/catalog"
 	return []httpapi.Route{
-		get(base+"/service", httpapi.Naming, a.catalogService),
-		get(base+"/services", httpapi.Naming, a.catalogServices),
-		get(base+"/instances", httpapi.Naming, a.catalogInstances),
-		get(base+"/rt/service", httpapi.Open, a.probeTimes),
+		httpapi.Get(base+"/service", httpapi.Naming, a.catalogService),
+		httpapi.Get(base+"/services", httpapi.Naming, a.catalogServices),
+		httpapi.Get(base+"/instances", httpapi.Naming, a.catalogInstances),
+		httpapi.Get(base+"/rt/service", httpapi.Open, a.probeTimes),
 	}
 }
 

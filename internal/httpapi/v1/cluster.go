@@ -9,7 +9,7 @@ import (
 )
 
 func (a *API) clusterRoutes() []httpapi.Route {
-	return []httpapi.Route{change("PUT", "/v1/ns/cluster", httpapi.Naming, a.setCluster)}
+	return []httpapi.Route{httpapi.Change("PUT", "/v1/ns/cluster", httpapi.Naming, a.setCluster)}
 }
 
 // setCluster answers PUT /cluster: how the instances of a cluster are probed. The

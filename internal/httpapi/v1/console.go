@@ -8,13 +8,13 @@ import (
 func (a *API) consoleRoutes() []httpapi.Route {
 	const base = "/v1/console"
 	return []httpapi.Route{
-		get(base+"/namespaces", httpapi.Open, a.namespaceViews),
-		change("POST", base+"/namespaces", resourceNamespaces, a.createNamespace),
-		change("PUT", base+"/namespaces", resourceNamespaces, a.updateNamespace),
-		change("DELETE", base+"/namespaces", resourceNamespaces, a.deleteNamespace),
-		get(base+"/server/state", httpapi.Open, a.serverState),
-		get(base+"/health/liveness", httpapi.Open, a.liveness),
-		get(base+"/health/readiness", httpapi.Open, a.readiness),
+		httpapi.Get(base+"/namespaces", httpapi.Open, a.namespaceViews),
+		httpapi.Change("POST", base+"/namespaces", resourceNamespaces, a.createNamespace),
+		httpapi.Change("PUT", base+"/namespaces", resourceNamespaces, a.updateNamespace),
+		httpapi.Change("DELETE", base+"/namespaces", resourceNamespaces, a.deleteNamespace),
+		httpapi.Get(base+"/server/state", httpapi.Open, a.serverState),
+		httpapi.Get(base+"/health/liveness", httpapi.Open, a.liveness),
+		httpapi.Get(base+"/health/readiness", httpapi.Open, a.readiness),
 	}
 }
 

@@ -13,16 +13,16 @@ import (
 func (a *API) coreRoutes() []httpapi.Route {
 	const cluster, ops = "/v1/core/cluster", "/v1/core/ops"
 	return []httpapi.Route{
-		get(cluster+"/self", httpapi.Open, a.self),
-		get(cluster+"/nodes", httpapi.Open, a.nodes),
-		get(cluster+"/simple/nodes", httpapi.Open, a.simpleNodes),
-		get(cluster+"/health", httpapi.Open, a.memberHealth),
-		change("POST", cluster+"/report", httpapi.Open, a.report),
-		change("POST", cluster+"/switch/lookup", httpapi.Open, a.noSuchOperation),
-		change("POST", cluster+"/server/leave", httpapi.Open, a.noSuchOperation),
-		change("POST", ops+"/raft", httpapi.Open, a.noSuchOperation),
-		get(ops+"/idInfo", httpapi.Open, a.idInfo),
-		change("PUT", ops+"/log", resourceLog, a.setCoreLogLevel),
+		httpapi.Get(cluster+"/self", httpapi.Open, a.self),
+		httpapi.Get(cluster+"/nodes", httpapi.Open, a.nodes),
+		httpapi.Get(cluster+"/simple/nodes", httpapi.Open, a.simpleNodes),
+		httpapi.Get(cluster+"/health", httpapi.Open, a.memberHealth),
+		httpapi.Change("POST", cluster+"/report", httpapi.Open, a.report),
+		httpapi.Change("POST", cluster+"/switch/lookup", httpapi.Open, a.noSuchOperation),
+		httpapi.Change("POST", cluster+"/server/leave", httpapi.Open, a.noSuchOperation),
+		httpapi.Change("POST", ops+"/raft", httpapi.Open, a.noSuchOperation),
+		httpapi.Get(ops+"/idInfo", httpapi.Open, a.idInfo),
+		httpapi.Change("PUT", ops+"/log", resourceLog, a.setCoreLogLevel),
 	}
 }
 

@@ -10,12 +10,12 @@ import (
 func (a *API) healthRoutes() []httpapi.Route {
 	const base = "/v1/ns/health"
 	return []httpapi.Route{
-		change("PUT", base, httpapi.Naming, a.setHealth),
-		change("PUT", base+"/instance", httpapi.Naming, a.setHealth),
-		get(base+"/server", httpapi.Open, a.hello),
+		httpapi.Change("PUT", base, httpapi.Naming, a.setHealth),
+		httpapi.Change("PUT", base+"/instance", httpapi.Naming, a.setHealth),
+		httpapi.Get(base+"/server", httpapi.Open, a.hello),
 		// The list of probes, which 1.4.8 has at a path that it does not serve for want
 		// of a slash (recorded: health-server).
-		get("/v1/ns/healthcheckers", httpapi.Open, httpapi.NotFound),
+		httpapi.Get("/v1/ns/healthcheckers", httpapi.Open, httpapi.NotFound),
 	}
 }
 

@@ -12,16 +12,16 @@ func (a *API) operatorRoutes() []httpapi.Route {
 	var routes []httpapi.Route
 	for _, base := range []string{"/v1/ns/operator", "/v1/ns/ops"} {
 		routes = append(routes,
-			get(base+"/metrics", httpapi.Open, a.metrics),
-			get(base+"/push/state", httpapi.Open, a.pushState),
-			get(base+"/switches", httpapi.Open, a.switches),
-			change("PUT", base+"/switches", resourceSwitches, a.setSwitch),
-			change("PUT", base+"/log", resourceLog, a.setLogLevel),
-			get(base+"/distro/server", httpapi.Open, a.responsibleServer),
-			get(base+"/distro/status", httpapi.Open, a.distroStatus),
-			get(base+"/servers", httpapi.Open, a.servers),
-			get(base+"/cluster/state", httpapi.Open, a.clusterState),
-			get(base+"/server/status", httpapi.Open, a.serverStatus),
+			httpapi.Get(base+"/metrics", httpapi.Open, a.metrics),
+			httpapi.Get(base+"/push/state", httpapi.Open, a.pushState),
+			httpapi.Get(base+"/switches", httpapi.Open, a.switches),
+			httpapi.Change("PUT", base+"/switches", resourceSwitches, a.setSwitch),
+			httpapi.Change("PUT", base+"/log", resourceLog, a.setLogLevel),
+			httpapi.Get(base+"/distro/server", httpapi.Open, a.responsibleServer),
+			httpapi.Get(base+"/distro/status", httpapi.Open, a.distroStatus),
+			httpapi.Get(base+"/servers", httpapi.Open, a.servers),
+			httpapi.Get(base+"/cluster/state", httpapi.Open, a.clusterState),
+			httpapi.Get(base+"/server/status", httpapi.Open, a.serverStatus),
 		)
 	}
 	return routes

@@ -7,10 +7,10 @@ import "github.com/rollcall-registry/rollcall/internal/httpapi"
 func (a *API) peerRoutes() []httpapi.Route {
 	const distro = "/v1/ns/distro"
 	routes := []httpapi.Route{
-		get(distro+"/datum", httpapi.Open, a.peerOnly),
-		change("PUT", distro+"/datum", httpapi.Open, a.peerOnly),
-		change("PUT", distro+"/checksum", httpapi.Open, a.distroChecksum),
-		get(distro+"/datums", httpapi.Open, a.distroSnapshot),
+		httpapi.Get(distro+"/datum", httpapi.Open, a.peerOnly),
+		httpapi.Change("PUT", distro+"/datum", httpapi.Open, a.peerOnly),
+		httpapi.Change("PUT", distro+"/checksum", httpapi.Open, a.distroChecksum),
+		httpapi.Get(distro+"/datums", httpapi.Open, a.distroSnapshot),
 	}
 	for _, r := range []struct{ method, path string }{
 		{"POST", "/vote"},
@@ -26,7 +26,7 @@ func (a *API) peerRoutes() []httpapi.Route {
 		{"POST", "/datum"},
 		{"DELETE", "/datum"},
 	} {
-		route := change(r.method, "/v1/ns/raft"+r.path, httpapi.Open, a.oldRaft)
+		route := httpapi.Change(r.method, "/v1/ns/raft"+r.path, httpapi.Open, a.oldRaft)
 		if r.method == "GET" {
 			route.Action = httpapi.Read
 		}

@@ -12,17 +12,3 @@ const (
 	resourceRoles       httpapi.Resource = "console/roles"
 	resourcePermissions httpapi.Resource = "console/permissions"
 )
-
-// get returns the route of a call that reads.
-func get(path string, resource httpapi.Resource, h httpapi.Handler) httpapi.Route {
-	return httpapi.Route{
-		Methods: []string{"GET"}, Path: path, Resource: resource, Action: httpapi.Read, Handler: h,
-	}
-}
-
-// change returns the route of a call that changes something.
-func change(method, path string, resource httpapi.Resource, h httpapi.Handler) httpapi.Route {
-	return httpapi.Route{
-		Methods: []string{method}, Path: path, Resource: resource, Action: httpapi.Write, Handler: h,
-	}
-}

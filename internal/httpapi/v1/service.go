@@ -11,16 +11,16 @@ import (
 func (a *API) serviceRoutes() []httpapi.Route {
 	const base = "/v1/ns/service"
 	return []httpapi.Route{
-		change("POST", base, httpapi.Naming, a.createService),
-		change("PUT", base, httpapi.Naming, a.updateService),
-		change("DELETE", base, httpapi.Naming, a.deleteService),
-		get(base, httpapi.Naming, a.service),
-		get(base+"/list", httpapi.Naming, a.serviceList),
-		get(base+"/names", httpapi.Naming, a.serviceNames),
-		get(base+"/subscribers", httpapi.Naming, a.subscribers),
-		get(base+"/selector/types", httpapi.Naming, a.selectorTypes),
-		change("PUT", base+"/checksum", httpapi.Open, a.checksum),
-		change("POST", base+"/status", httpapi.Open, a.peerOnly),
+		httpapi.Change("POST", base, httpapi.Naming, a.createService),
+		httpapi.Change("PUT", base, httpapi.Naming, a.updateService),
+		httpapi.Change("DELETE", base, httpapi.Naming, a.deleteService),
+		httpapi.Get(base, httpapi.Naming, a.service),
+		httpapi.Get(base+"/list", httpapi.Naming, a.serviceList),
+		httpapi.Get(base+"/names", httpapi.Naming, a.serviceNames),
+		httpapi.Get(base+"/subscribers", httpapi.Naming, a.subscribers),
+		httpapi.Get(base+"/selector/types", httpapi.Naming, a.selectorTypes),
+		httpapi.Change("PUT", base+"/checksum", httpapi.Open, a.checksum),
+		httpapi.Change("POST", base+"/status", httpapi.Open, a.peerOnly),
 	}
 }
 

@@ -42,32 +42,21 @@ func (a *API) Routes() []httpapi.Route {
 		a.consoleRoutes(), a.coreRoutes())
 }
 
-// get returns the route of a call that reads.
-func get(path string, resource httpapi.Resource, h httpapi.Handler) httpapi.Route {
-	return httpapi.Route{Methods: []string{"GET"}, Path: path, Resource: resource, Action: httpapi.Read, Handler: h}
-}
-
-// change returns the route of a call that changes something.
-func change(method, path string, resource httpapi.Resource, h httpapi.Handler) httpapi.Route {
-	return httpapi.Route{Methods: []string{method}, Path: path, Resource: resource, Action: httpapi.Write, Handler: h}
-}
-
 func (a *API) instanceRoutes() []httpapi.Route {
 	const base = "/v2/ns/instance"
-	naming := func(h httpapi.Handler) httpapi.Handler { return a.Checked(result.CheckNaming, h) }
 	batch := func(h httpapi.Handler) httpapi.Handler { return a.Checked(result.CheckBatch, h) }
 	return []httpapi.Route{
-		change("POST", base, httpapi.Naming, naming(a.Register)),
-		change("DELETE", base, httpapi.Naming, naming(a.DeregisterStrict)),
-		change("PUT", base, httpapi.Naming, naming(a.Update)),
-		change("PATCH", base, httpapi.Naming, naming(a.patch)),
-		change("PUT", base+"/metadata/batch", httpapi.Naming, batch(a.LayMetadata)),
-		change("DELETE", base+"/metadata/batch", httpapi.Naming, batch(a.LiftMetadata)),
-		change("PUT", base+"/beat", httpapi.Naming, a.Checked(result.CheckBeat, a.beat)),
-		get(base, httpapi.Naming, naming(a.instance)),
-		get(base+"/list", httpapi.Naming, a.Checked(result.CheckList, a.list)),
-		anyMethod(get(base+"/statuses/{key}", httpapi.Open, a.statuses)), // unprotected as in 2.5.1
-		anyMethod(get("/v2/ns/catalog/instances", httpapi.Naming, naming(a.catalog))),
+		httpapi.Change("POST", base, httpapi.Naming, a.Named(a.Register)),
+		httpapi.Change("DELETE", base, httpapi.Naming, a.Named(a.DeregisterStrict)),
+		httpapi.Change("PUT", base, httpapi.Naming, a.Named(a.Update)),
+		httpapi.Change("PATCH", base, httpapi.Naming, a.Named(a.patch)),
+		httpapi.Change("PUT", base+"/metadata/batch", httpapi.Naming, batch(a.LayMetadata)),
+		httpapi.Change("DELETE", base+"/metadata/batch", httpapi.Naming, batch(a.LiftMetadata)),
+		httpapi.Change("PUT", base+"/beat", httpapi.Naming, a.Checked(result.CheckBeat, a.beat)),
+		httpapi.Get(base, httpapi.Naming, a.Named(a.instance)),
+		httpapi.Get(base+"/list", httpapi.Naming, a.Checked(result.CheckList, a.list)),
+		anyMethod(httpapi.Get(base+"/statuses/{key}", httpapi.Open, a.statuses)), // unprotected as in 2.5.1
+		anyMethod(httpapi.Get("/v2/ns/catalog/instances", httpapi.Naming, a.Named(a.catalog))),
 	}
 }
 
@@ -79,15 +68,14 @@ func anyMethod(r httpapi.Route) httpapi.Route {
 
 func (a *API) serviceRoutes() []httpapi.Route {
 	const base, health = "/v2/ns/service", "/v2/ns/health"
-	naming := func(h httpapi.Handler) httpapi.Handler { return a.Checked(result.CheckNaming, h) }
 	return []httpapi.Route{
-		change("POST", base, httpapi.Naming, naming(a.CreateService)),
-		change("PUT", base, httpapi.Naming, naming(a.UpdateService)),
-		change("DELETE", base, httpapi.Naming, naming(a.deleteService)),
-		get(base, httpapi.Naming, naming(a.service)),
-		get(base+"/list", httpapi.Naming, naming(a.serviceList)),
-		change("PUT", health, httpapi.Naming, naming(a.SetHealth)),
-		change("PUT", health+"/instance", httpapi.Naming, naming(a.SetHealth)),
+		httpapi.Change("POST", base, httpapi.Naming, a.Named(a.CreateService)),
+		httpapi.Change("PUT", base, httpapi.Naming, a.Named(a.UpdateService)),
+		httpapi.Change("DELETE", base, httpapi.Naming, a.Named(a.deleteService)),
+		httpapi.Get(base, httpapi.Naming, a.Named(a.service)),
+		httpapi.Get(base+"/list", httpapi.Naming, a.Named(a.serviceList)),
+		httpapi.Change("PUT", health, httpapi.Naming, a.Named(a.SetHealth)),
+		httpapi.Change("PUT", health+"/instance", httpapi.Naming, a.Named(a.SetHealth)),
 	}
 }
 
@@ -95,9 +83,9 @@ func (a *API) operatorRoutes() []httpapi.Route {
 	var routes []httpapi.Route
 	for _, base := range []string{"/v2/ns/operator", "/v2/ns/ops"} {
 		routes = append(routes,
-			get(base+"/switches", httpapi.Open, a.switches),
-			change("PUT", base+"/switches", resourceSwitches, a.SetSwitch),
-			get(base+"/metrics", httpapi.Open, a.metrics),
+			httpapi.Get(base+"/switches", httpapi.Open, a.switches),
+			httpapi.Change("PUT", base+"/switches", resourceSwitches, a.SetSwitch),
+			httpapi.Get(base+"/metrics", httpapi.Open, a.metrics),
 		)
 	}
 	return routes
@@ -105,14 +93,13 @@ func (a *API) operatorRoutes() []httpapi.Route {
 
 func (a *API) clientRoutes() []httpapi.Route {
 	const base = "/v2/ns/client"
-	naming := func(h httpapi.Handler) httpapi.Handler { return a.Checked(result.CheckNaming, h) }
 	return []httpapi.Route{
-		get(base+"/list", resourceAdmin, a.Clients),
-		get(base, resourceAdmin, a.client),
-		get(base+"/publish/list", resourceAdmin, a.published),
-		get(base+"/subscribe/list", resourceAdmin, a.subscribed),
-		get(base+"/service/publisher/list", resourceAdmin, naming(a.publishers)),
-		get(base+"/service/subscriber/list", resourceAdmin, naming(a.subscribers)),
+		httpapi.Get(base+"/list", resourceAdmin, a.Clients),
+		httpapi.Get(base, resourceAdmin, a.client),
+		httpapi.Get(base+"/publish/list", resourceAdmin, a.Published(appendPublished)),
+		httpapi.Get(base+"/subscribe/list", resourceAdmin, a.Subscribed(appendSubscribed)),
+		httpapi.Get(base+"/service/publisher/list", resourceAdmin, a.Named(a.Publishers(clientsOf, publishesAt, appendPublisher))),
+		httpapi.Get(base+"/service/subscriber/list", resourceAdmin, a.Named(a.Subscribers(clientsOf, appendSubscriber))),
 	}
 }
 
@@ -123,13 +110,13 @@ func (a *API) consoleRoutes() []httpapi.Route {
 	const base, health = "/v2/console/namespace", "/v2/console/health"
 	checked := func(h httpapi.Handler) httpapi.Handler { return a.Checked(result.CheckNamespace, h) }
 	return []httpapi.Route{
-		get(base+"/list", httpapi.Open, a.NamespaceList(style)),
-		get(base, resourceNamespaces, checked(a.Namespace(style))),
-		change("POST", base, resourceNamespaces, checked(a.CreateNamespace(taken))),
-		change("PUT", base, resourceNamespaces, checked(a.UpdateNamespace)),
-		change("DELETE", base, resourceNamespaces, checked(a.DeleteNamespace)),
-		get(health+"/liveness", httpapi.Open, a.Live),
-		get(health+"/readiness", httpapi.Open, a.ReadyWith(200)),
+		httpapi.Get(base+"/list", httpapi.Open, a.NamespaceList(style)),
+		httpapi.Get(base, resourceNamespaces, checked(a.Namespace(style))),
+		httpapi.Change("POST", base, resourceNamespaces, checked(a.CreateNamespace(taken))),
+		httpapi.Change("PUT", base, resourceNamespaces, checked(a.UpdateNamespace)),
+		httpapi.Change("DELETE", base, resourceNamespaces, checked(a.DeleteNamespace)),
+		httpapi.Get(health+"/liveness", httpapi.Open, a.Live),
+		httpapi.Get(health+"/readiness", httpapi.Open, a.ReadyWith(200)),
 	}
 }
 
@@ -141,26 +128,26 @@ func taken(id string) error {
 func (a *API) coreRoutes() []httpapi.Route {
 	const cluster, loader, ops = "/v2/core/cluster", "/v2/core/loader", "/v2/core/ops"
 	return []httpapi.Route{
-		get(cluster+"/node/self", resourceAdmin, a.Self(Version)),
-		get(cluster+"/node/self/health", resourceAdmin, a.selfHealth),
-		get(cluster+"/node/list", resourceAdmin, a.MemberList(Version)),
-		change("PUT", cluster+"/node/list", resourceAdmin, a.NoSuchOperation),
-		change("PUT", cluster+"/lookup", resourceAdmin, a.NoSuchOperation),
-		change("DELETE", cluster+"/nodes", resourceAdmin, a.NoSuchOperation),
+		httpapi.Get(cluster+"/node/self", resourceAdmin, a.Self(Version)),
+		httpapi.Get(cluster+"/node/self/health", resourceAdmin, a.selfHealth),
+		httpapi.Get(cluster+"/node/list", resourceAdmin, a.MemberList(Version)),
+		httpapi.Change("PUT", cluster+"/node/list", resourceAdmin, a.NoSuchOperation),
+		httpapi.Change("PUT", cluster+"/lookup", resourceAdmin, a.NoSuchOperation),
+		httpapi.Change("DELETE", cluster+"/nodes", resourceAdmin, a.NoSuchOperation),
 
-		get(loader+"/current", resourceLoader, a.connections),
-		get(loader+"/cluster", resourceLoader, a.loads),
+		httpapi.Get(loader+"/current", resourceLoader, a.connections),
+		httpapi.Get(loader+"/cluster", resourceLoader, a.loads),
 		writingGet(loader+"/reloadCurrent", resourceLoader, a.shed),
 		writingGet(loader+"/reloadClient", resourceLoader, a.resetClient),
 		writingGet(loader+"/smartReloadCluster", resourceLoader, a.balance),
 
-		get(ops+"/ids", httpapi.Open, a.ids),
-		change("PUT", ops+"/log", resourceAdmin, a.setLogLevel),
-		change("POST", ops+"/raft", resourceAdmin, a.NoSuchOperation),
+		httpapi.Get(ops+"/ids", httpapi.Open, a.ids),
+		httpapi.Change("PUT", ops+"/log", resourceAdmin, a.setLogLevel),
+		httpapi.Change("POST", ops+"/raft", resourceAdmin, a.NoSuchOperation),
 	}
 }
 
 // writingGet returns the route of a GET that does something.
 func writingGet(path string, resource httpapi.Resource, h httpapi.Handler) httpapi.Route {
-	return change("GET", path, resource, h)
+	return httpapi.Change("GET", path, resource, h)
 }

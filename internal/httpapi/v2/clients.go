@@ -32,36 +32,21 @@ func (a *API) client(x *httpapi.Exchange) {
 	a.Data(x, append(b, '}'))
 }
 
-// published answers GET /client/publish/list.
-func (a *API) published(x *httpapi.Exchange) {
-	c, err := a.Client(x)
-	if err != nil {
-		a.Fail(x, err)
-		return
-	}
-	list := a.Core.Publications(c.ID)
-	a.Data(x, modern.AppendArray(result.Begin(x.Scratch[:0]), list, func(b []byte, p naming.Publication) []byte {
-		b = appendService(b, p.Service)
-		b = appendAddress(append(b, `,"registeredInstance":{`...), p.Instance)
-		return append(b, "}}"...)
-	}))
+// appendPublished appends what a client registered, for GET /client/publish/list.
+func appendPublished(b []byte, p naming.Publication) []byte {
+	b = appendService(b, p.Service)
+	b = appendAddress(append(b, `,"registeredInstance":{`...), p.Instance)
+	return append(b, "}}"...)
 }
 
-// subscribed answers GET /client/subscribe/list.
-func (a *API) subscribed(x *httpapi.Exchange) {
-	c, err := a.Client(x)
-	if err != nil {
-		a.Fail(x, err)
-		return
-	}
-	list := a.Core.Subscriptions(c.ID)
-	a.Data(x, modern.AppendArray(result.Begin(x.Scratch[:0]), list, func(b []byte, s *registry.Subscriber) []byte {
-		b = appendService(b, s.Service)
-		b = modern.AppendText(append(b, `,"subscriberInfo":{`...), "app", s.App)
-		b = modern.AppendText(b, "agent", s.Agent)
-		b = modern.AppendText(b, "addr", modern.SubscriberText(s))
-		return append(b, "}}"...)
-	}))
+// appendSubscribed appends what a client subscribed to, for GET
+// /client/subscribe/list.
+func appendSubscribed(b []byte, s *registry.Subscriber) []byte {
+	b = appendService(b, s.Service)
+	b = modern.AppendText(append(b, `,"subscriberInfo":{`...), "app", s.App)
+	b = modern.AppendText(b, "agent", s.Agent)
+	b = modern.AppendText(b, "addr", modern.SubscriberText(s))
+	return append(b, "}}"...)
 }
 
 // appendService begins an object with a service.
@@ -78,53 +63,31 @@ func appendAddress(b []byte, i registry.InstanceKey) []byte {
 	return modern.AppendText(b, "cluster", i.Cluster)
 }
 
-// serviceOf reads the service and the address of a call for its clients.
-func serviceOf(f *result.Form) (registry.ServiceKey, modern.Address, error) {
+// clientsOf reads a call for the clients of a service.
+func clientsOf(x *httpapi.Exchange) (registry.ServiceKey, modern.Address, error) {
+	f := result.NewParams(x)
 	f.Bool("ephemeral", result.JavaBoolean, true) // makes no difference (live 2.5.1)
 	key, address := modern.ParseService(f), modern.ParseAddress(f)
 	return key, address, f.Err()
 }
 
-// publishers answers GET /client/service/publisher/list. Unless both halves of an
-// address are asked for, nobody has it (recorded: v2-publisher-list).
-func (a *API) publishers(x *httpapi.Exchange) {
-	key, address, err := serviceOf(result.NewParams(x))
-	if err != nil {
-		a.Fail(x, err)
-		return
-	}
-	var list []naming.Publication
-	if address.IP != nil && address.Port != nil {
-		for _, p := range a.Core.Publishers(key) {
-			if address.Is(p.Instance.IP, p.Instance.Port) {
-				list = append(list, p)
-			}
-		}
-	}
-	a.Data(x, modern.AppendArray(result.Begin(x.Scratch[:0]), list, func(b []byte, p naming.Publication) []byte {
-		b = appendAddress(append(b, '{'), p.Instance)
-		return append(modern.AppendText(b, "clientId", p.Client), '}')
-	}))
+// publishesAt chooses among the publishers of GET /client/service/publisher/list.
+// Unless both halves of an address are asked for, nobody has it (recorded:
+// v2-publisher-list).
+func publishesAt(a *modern.Address, i registry.InstanceKey) bool {
+	return a.IP != nil && a.Port != nil && a.Is(i.IP, i.Port)
 }
 
-// subscribers answers GET /client/service/subscriber/list.
-func (a *API) subscribers(x *httpapi.Exchange) {
-	key, address, err := serviceOf(result.NewParams(x))
-	if err != nil {
-		a.Fail(x, err)
-		return
-	}
-	var list []*registry.Subscriber
-	for _, s := range a.Core.Store().Subscribers(key) {
-		if address.Is(modern.SubscriberAddress(s)) {
-			list = append(list, s)
-		}
-	}
-	a.Data(x, modern.AppendArray(result.Begin(x.Scratch[:0]), list, func(b []byte, s *registry.Subscriber) []byte {
-		ip, port := modern.SubscriberAddress(s)
-		b = modern.AppendText(append(b, '{'), "clientId", naming.SubscriberClient(s))
-		b = modern.AppendText(b, "ip", ip)
-		b = strconv.AppendInt(append(b, `,"port":`...), int64(port), 10)
-		return append(b, '}')
-	}))
+func appendPublisher(b []byte, p naming.Publication) []byte {
+	b = appendAddress(append(b, '{'), p.Instance)
+	return append(modern.AppendText(b, "clientId", p.Client), '}')
+}
+
+// appendSubscriber appends a client for GET /client/service/subscriber/list.
+func appendSubscriber(b []byte, s *registry.Subscriber) []byte {
+	ip, port := modern.SubscriberAddress(s)
+	b = modern.AppendText(append(b, '{'), "clientId", naming.SubscriberClient(s))
+	b = modern.AppendText(b, "ip", ip)
+	b = strconv.AppendInt(append(b, `,"port":`...), int64(port), 10)
+	return append(b, '}')
 }

@@ -25,7 +25,7 @@ func TestNotReady(t *testing.T) {
 
 func TestSurroundings(t *testing.T) {
 	s := moderntest.New(t, newAPI).Start(t)
-	prepare(t, s)
+	s.Connect(t)
 	s.Call(t, "GET", "/v2/core/loader/reloadCurrent", "count=-1")
 	s.Call(t, "GET", "/v2/core/loader/reloadCurrent", "count=2")
 	s.Call(t, "GET", "/v2/core/loader/reloadClient", "connectionId=nobody")

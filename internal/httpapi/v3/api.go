@@ -49,26 +49,13 @@ func (a *API) Routes() []httpapi.Route {
 		a.clientViewRoutes(), a.coreRoutes(), a.consoleRoutes(), a.authRoutes())
 }
 
-// get returns the route of a call that reads.
-func get(path string, resource httpapi.Resource, h httpapi.Handler) httpapi.Route {
-	return httpapi.Route{Methods: []string{"GET"}, Path: path, Resource: resource, Action: httpapi.Read, Handler: h}
-}
-
-// change returns the route of a call that changes something.
-func change(method, path string, resource httpapi.Resource, h httpapi.Handler) httpapi.Route {
-	return httpapi.Route{Methods: []string{method}, Path: path, Resource: resource, Action: httpapi.Write, Handler: h}
-}
-
-// checked returns a handler that makes the check of most calls first.
-func (a *API) checked(h httpapi.Handler) httpapi.Handler { return a.Checked(result.CheckNaming, h) }
-
 // clientRoutes are the calls of clients.
 func (a *API) clientRoutes() []httpapi.Route {
 	const base = "/v3/client/ns/instance"
 	return []httpapi.Route{
-		change("POST", base, httpapi.Naming, a.checked(a.registerOrBeat)),
-		change("DELETE", base, httpapi.Naming, a.checked(a.Deregister)),
-		get(base+"/list", httpapi.Naming, a.Checked(result.CheckList, a.list)),
+		httpapi.Change("POST", base, httpapi.Naming, a.Named(a.registerOrBeat)),
+		httpapi.Change("DELETE", base, httpapi.Naming, a.Named(a.Deregister)),
+		httpapi.Get(base+"/list", httpapi.Naming, a.Checked(result.CheckList, a.list)),
 	}
 }
 
@@ -76,53 +63,53 @@ func (a *API) instanceRoutes() []httpapi.Route {
 	const base = "/v3/admin/ns/instance"
 	batch := func(h httpapi.Handler) httpapi.Handler { return a.Checked(result.CheckBatch, h) }
 	return []httpapi.Route{
-		change("POST", base, httpapi.Naming, a.checked(a.Register)),
-		change("DELETE", base, httpapi.Naming, a.checked(a.Deregister)),
-		change("PUT", base, httpapi.Naming, a.checked(a.Update)),
-		change("PUT", base+"/partial", httpapi.Naming, a.checked(a.patch)),
-		change("PUT", base+"/metadata/batch", httpapi.Naming, batch(a.LayMetadata)),
-		change("DELETE", base+"/metadata/batch", httpapi.Naming, batch(a.LiftMetadata)),
-		get(base, httpapi.Naming, a.checked(a.instance)),
-		get(base+"/list", httpapi.Naming, a.Checked(result.CheckList, a.adminList)),
+		httpapi.Change("POST", base, httpapi.Naming, a.Named(a.Register)),
+		httpapi.Change("DELETE", base, httpapi.Naming, a.Named(a.Deregister)),
+		httpapi.Change("PUT", base, httpapi.Naming, a.Named(a.Update)),
+		httpapi.Change("PUT", base+"/partial", httpapi.Naming, a.Named(a.patch)),
+		httpapi.Change("PUT", base+"/metadata/batch", httpapi.Naming, batch(a.LayMetadata)),
+		httpapi.Change("DELETE", base+"/metadata/batch", httpapi.Naming, batch(a.LiftMetadata)),
+		httpapi.Get(base, httpapi.Naming, a.Named(a.instance)),
+		httpapi.Get(base+"/list", httpapi.Naming, a.Checked(result.CheckList, a.adminList)),
 	}
 }
 
 func (a *API) serviceRoutes() []httpapi.Route {
 	const base, health = "/v3/admin/ns/service", "/v3/admin/ns/health"
 	return []httpapi.Route{
-		change("POST", base, httpapi.Naming, a.checked(a.CreateService)),
-		change("PUT", base, httpapi.Naming, a.checked(a.UpdateService)),
-		change("DELETE", base, httpapi.Naming, a.checked(a.deleteService)),
-		get(base, httpapi.Naming, a.checked(a.service)),
-		get(base+"/list", httpapi.Naming, a.checked(a.serviceList)),
-		get(base+"/subscribers", httpapi.Naming, a.checked(a.serviceSubscribers)),
-		get(base+"/selector/types", httpapi.Naming, a.selectorTypes),
-		change("PUT", "/v3/admin/ns/cluster", httpapi.Naming, a.checked(a.setCluster)),
-		change("PUT", health+"/instance", httpapi.Naming, a.checked(a.SetHealth)),
-		get(health+"/checkers", httpapi.Open, a.checkers),
+		httpapi.Change("POST", base, httpapi.Naming, a.Named(a.CreateService)),
+		httpapi.Change("PUT", base, httpapi.Naming, a.Named(a.UpdateService)),
+		httpapi.Change("DELETE", base, httpapi.Naming, a.Named(a.deleteService)),
+		httpapi.Get(base, httpapi.Naming, a.Named(a.service)),
+		httpapi.Get(base+"/list", httpapi.Naming, a.Named(a.serviceList)),
+		httpapi.Get(base+"/subscribers", httpapi.Naming, a.Named(a.serviceSubscribers)),
+		httpapi.Get(base+"/selector/types", httpapi.Naming, a.selectorTypes),
+		httpapi.Change("PUT", "/v3/admin/ns/cluster", httpapi.Naming, a.Named(a.setCluster)),
+		httpapi.Change("PUT", health+"/instance", httpapi.Naming, a.Named(a.SetHealth)),
+		httpapi.Get(health+"/checkers", httpapi.Open, a.checkers),
 	}
 }
 
 func (a *API) operatorRoutes() []httpapi.Route {
 	const base = "/v3/admin/ns/ops"
 	return []httpapi.Route{
-		get(base+"/switches", resourceOps, a.switches),
-		change("PUT", base+"/switches", resourceOps, a.SetSwitch),
-		get(base+"/metrics", resourceOps, a.metrics),
-		change("PUT", base+"/log", resourceOps, a.setLogLevel),
+		httpapi.Get(base+"/switches", resourceOps, a.switches),
+		httpapi.Change("PUT", base+"/switches", resourceOps, a.SetSwitch),
+		httpapi.Get(base+"/metrics", resourceOps, a.metrics),
+		httpapi.Change("PUT", base+"/log", resourceOps, a.setLogLevel),
 	}
 }
 
 func (a *API) clientViewRoutes() []httpapi.Route {
 	const base = "/v3/admin/ns/client"
 	return []httpapi.Route{
-		get(base+"/list", resourceClients, a.Clients),
-		get(base, resourceClients, a.client),
-		get(base+"/publish/list", resourceClients, a.published),
-		get(base+"/subscribe/list", resourceClients, a.subscribed),
-		get(base+"/service/publisher/list", resourceClients, a.checked(a.publishers)),
-		get(base+"/service/subscriber/list", resourceClients, a.checked(a.subscribers)),
-		get(base+"/distro", resourceClients, a.responsible),
+		httpapi.Get(base+"/list", resourceClients, a.Clients),
+		httpapi.Get(base, resourceClients, a.client),
+		httpapi.Get(base+"/publish/list", resourceClients, a.Published(appendPublished)),
+		httpapi.Get(base+"/subscribe/list", resourceClients, a.Subscribed(appendSubscribed)),
+		httpapi.Get(base+"/service/publisher/list", resourceClients, a.Named(a.Publishers(clientsOf, publishesAt, appendPublisher))),
+		httpapi.Get(base+"/service/subscriber/list", resourceClients, a.Named(a.Subscribers(clientsOf, appendSubscriber))),
+		httpapi.Get(base+"/distro", resourceClients, a.responsible),
 	}
 }
 
@@ -133,31 +120,31 @@ func (a *API) coreRoutes() []httpapi.Route {
 	const base = "/v3/admin/core"
 	const namespace, cluster, loader, ops, state = base + "/namespace", base + "/cluster", base + "/loader", base + "/ops", base + "/state"
 	return []httpapi.Route{
-		get(namespace, resourceCore, a.Namespace(style)),
-		get(namespace+"/list", resourceCore, a.NamespaceList(style)),
-		get(namespace+"/check", resourceCore, a.countNamespace),
-		change("POST", namespace, resourceCore, a.CreateNamespace(modern.RefuseTaken)),
-		change("PUT", namespace, resourceCore, a.UpdateNamespace),
-		change("DELETE", namespace, resourceCore, a.DeleteNamespace),
+		httpapi.Get(namespace, resourceCore, a.Namespace(style)),
+		httpapi.Get(namespace+"/list", resourceCore, a.NamespaceList(style)),
+		httpapi.Get(namespace+"/check", resourceCore, a.countNamespace),
+		httpapi.Change("POST", namespace, resourceCore, a.CreateNamespace(modern.RefuseTaken)),
+		httpapi.Change("PUT", namespace, resourceCore, a.UpdateNamespace),
+		httpapi.Change("DELETE", namespace, resourceCore, a.DeleteNamespace),
 
-		get(cluster+"/node/self", resourceCore, a.Self(Version)),
-		get(cluster+"/node/list", resourceCore, a.MemberList(Version)),
-		change("PUT", cluster+"/node/list", resourceCore, a.NoSuchOperation),
-		change("PUT", cluster+"/lookup", resourceCore, a.lookup),
+		httpapi.Get(cluster+"/node/self", resourceCore, a.Self(Version)),
+		httpapi.Get(cluster+"/node/list", resourceCore, a.MemberList(Version)),
+		httpapi.Change("PUT", cluster+"/node/list", resourceCore, a.NoSuchOperation),
+		httpapi.Change("PUT", cluster+"/lookup", resourceCore, a.lookup),
 
-		get(loader+"/current", resourceCore, a.connections),
-		get(loader+"/cluster", resourceCore, a.loads),
-		change("POST", loader+"/reloadCurrent", resourceCore, a.shed),
-		change("POST", loader+"/reloadClient", resourceCore, a.resetClient),
-		change("POST", loader+"/smartReloadCluster", resourceCore, a.balance),
+		httpapi.Get(loader+"/current", resourceCore, a.connections),
+		httpapi.Get(loader+"/cluster", resourceCore, a.loads),
+		httpapi.Change("POST", loader+"/reloadCurrent", resourceCore, a.shed),
+		httpapi.Change("POST", loader+"/reloadClient", resourceCore, a.resetClient),
+		httpapi.Change("POST", loader+"/smartReloadCluster", resourceCore, a.balance),
 
-		get(ops+"/ids", resourceCore, a.ids),
-		change("PUT", ops+"/log", resourceCore, a.setCoreLogLevel),
-		change("POST", ops+"/raft", resourceCore, a.NoSuchOperation),
+		httpapi.Get(ops+"/ids", resourceCore, a.ids),
+		httpapi.Change("PUT", ops+"/log", resourceCore, a.setCoreLogLevel),
+		httpapi.Change("POST", ops+"/raft", resourceCore, a.NoSuchOperation),
 
-		get(state, httpapi.Open, a.state),
-		get(state+"/liveness", httpapi.Open, a.Live),
-		get(state+"/readiness", httpapi.Open, a.ReadyWith(200)),
+		httpapi.Get(state, httpapi.Open, a.state),
+		httpapi.Get(state+"/liveness", httpapi.Open, a.Live),
+		httpapi.Get(state+"/readiness", httpapi.Open, a.ReadyWith(200)),
 	}
 }
 
@@ -167,31 +154,31 @@ func (a *API) consoleRoutes() []httpapi.Route {
 	const base = "/v3/console"
 	const service, instance, namespace = base + "/ns/service", base + "/ns/instance", base + "/core/namespace"
 	named := func(h httpapi.Handler) httpapi.Handler { return a.Checked(result.CheckNamespace, h) }
-	listed := get(instance+"/list", httpapi.Naming, a.checked(a.consoleList))
+	listed := httpapi.Get(instance+"/list", httpapi.Naming, a.Named(a.consoleList))
 	listed.Methods = []string{"GET", "POST", "PUT", "DELETE", "PATCH"} // as 3.0.3 has it
 	return []httpapi.Route{
-		change("POST", service, httpapi.Naming, a.checked(a.CreateService)),
-		change("PUT", service, httpapi.Naming, a.checked(a.UpdateServiceConsole)),
-		change("DELETE", service, httpapi.Naming, a.checked(a.deleteService)),
-		get(service, httpapi.Naming, a.checked(a.consoleService)),
-		get(service+"/list", httpapi.Naming, a.checked(a.serviceList)),
-		get(service+"/subscribers", httpapi.Naming, a.checked(a.serviceSubscribers)),
-		get(service+"/selector/types", httpapi.Naming, a.selectorTypes),
-		change("PUT", service+"/cluster", httpapi.Naming, a.checked(a.setCluster)),
+		httpapi.Change("POST", service, httpapi.Naming, a.Named(a.CreateService)),
+		httpapi.Change("PUT", service, httpapi.Naming, a.Named(a.UpdateServiceConsole)),
+		httpapi.Change("DELETE", service, httpapi.Naming, a.Named(a.deleteService)),
+		httpapi.Get(service, httpapi.Naming, a.Named(a.consoleService)),
+		httpapi.Get(service+"/list", httpapi.Naming, a.Named(a.serviceList)),
+		httpapi.Get(service+"/subscribers", httpapi.Naming, a.Named(a.serviceSubscribers)),
+		httpapi.Get(service+"/selector/types", httpapi.Naming, a.selectorTypes),
+		httpapi.Change("PUT", service+"/cluster", httpapi.Naming, a.Named(a.setCluster)),
 
 		listed,
-		change("PUT", instance, httpapi.Naming, a.checked(a.UpdatePersistent)),
+		httpapi.Change("PUT", instance, httpapi.Naming, a.Named(a.UpdatePersistent)),
 
-		get(namespace, resourceNamespaces, named(a.Namespace(style))),
-		get(namespace+"/list", resourceNamespaces, a.NamespaceList(style)),
-		get(namespace+"/exist", resourceNamespaces, named(a.namespaceExists)),
-		change("POST", namespace, resourceNamespaces, named(a.CreateNamespaceConsole)),
-		change("PUT", namespace, resourceNamespaces, named(a.UpdateNamespace)),
-		change("DELETE", namespace, resourceNamespaces, named(a.DeleteNamespace)),
+		httpapi.Get(namespace, resourceNamespaces, named(a.Namespace(style))),
+		httpapi.Get(namespace+"/list", resourceNamespaces, a.NamespaceList(style)),
+		httpapi.Get(namespace+"/exist", resourceNamespaces, named(a.namespaceExists)),
+		httpapi.Change("POST", namespace, resourceNamespaces, named(a.CreateNamespaceConsole)),
+		httpapi.Change("PUT", namespace, resourceNamespaces, named(a.UpdateNamespace)),
+		httpapi.Change("DELETE", namespace, resourceNamespaces, named(a.DeleteNamespace)),
 
-		get(base+"/core/cluster/nodes", resourceCore, a.nodes),
-		get(base+"/health/liveness", httpapi.Open, a.Live),
-		get(base+"/health/readiness", httpapi.Open, a.ReadyWith(500)),
-		get(base+"/server/state", httpapi.Open, a.bareState),
+		httpapi.Get(base+"/core/cluster/nodes", resourceCore, a.nodes),
+		httpapi.Get(base+"/health/liveness", httpapi.Open, a.Live),
+		httpapi.Get(base+"/health/readiness", httpapi.Open, a.ReadyWith(500)),
+		httpapi.Get(base+"/server/state", httpapi.Open, a.bareState),
 	}
 }

@@ -13,23 +13,23 @@ func (a *API) authRoutes() []httpapi.Route {
 	const user, role, permission = "/v3/auth/user", "/v3/auth/role", "/v3/auth/permission"
 	grant := []string{"role", "resource", "action"}
 	return []httpapi.Route{
-		change("POST", user+"/login", httpapi.Open, a.login),
+		httpapi.Change("POST", user+"/login", httpapi.Open, a.login),
 
-		get(user+"/list", resourceUsers, a.emptyPage),
-		get(user+"/search", resourceUsers, a.emptySearch("username")),
-		change("POST", user, resourceUsers, a.unchangeable("username", "password")),
-		change("POST", user+"/admin", httpapi.Open, a.unchangeable()),
-		change("PUT", user, resourceUsers, a.unchangeable("username", "newPassword")),
-		change("DELETE", user, resourceUsers, a.unchangeable("username")),
+		httpapi.Get(user+"/list", resourceUsers, a.emptyPage),
+		httpapi.Get(user+"/search", resourceUsers, a.emptySearch("username")),
+		httpapi.Change("POST", user, resourceUsers, a.unchangeable("username", "password")),
+		httpapi.Change("POST", user+"/admin", httpapi.Open, a.unchangeable()),
+		httpapi.Change("PUT", user, resourceUsers, a.unchangeable("username", "newPassword")),
+		httpapi.Change("DELETE", user, resourceUsers, a.unchangeable("username")),
 
-		get(role+"/list", resourceRoles, a.emptyPage),
-		get(role+"/search", resourceRoles, a.emptySearch("role")),
-		change("POST", role, resourceRoles, a.unchangeable("role", "username")),
-		change("DELETE", role, resourceRoles, a.unchangeable("role")),
+		httpapi.Get(role+"/list", resourceRoles, a.emptyPage),
+		httpapi.Get(role+"/search", resourceRoles, a.emptySearch("role")),
+		httpapi.Change("POST", role, resourceRoles, a.unchangeable("role", "username")),
+		httpapi.Change("DELETE", role, resourceRoles, a.unchangeable("role")),
 
-		get(permission+"/list", resourcePermission, a.emptyPage),
-		change("POST", permission, resourcePermission, a.unchangeable(grant...)),
-		change("DELETE", permission, resourcePermission, a.unchangeable(grant...)),
+		httpapi.Get(permission+"/list", resourcePermission, a.emptyPage),
+		httpapi.Change("POST", permission, resourcePermission, a.unchangeable(grant...)),
+		httpapi.Change("DELETE", permission, resourcePermission, a.unchangeable(grant...)),
 	}
 }
 

@@ -33,33 +33,18 @@ func (a *API) client(x *httpapi.Exchange) {
 	a.Data(x, append(b, '}'))
 }
 
-// published answers GET /client/publish/list.
-func (a *API) published(x *httpapi.Exchange) {
-	c, err := a.Client(x)
-	if err != nil {
-		a.Fail(x, err)
-		return
-	}
-	list := a.Core.Publications(c.ID)
-	a.Data(x, modern.AppendArray(result.Begin(x.Scratch[:0]), list, func(b []byte, p naming.Publication) []byte {
-		b = appendService(b, p.Service)
-		b = appendAddress(append(b, `,"publisherInfo":{"clientId":null`...), p.Instance)
-		return append(b, `},"subscriberInfo":null}`...)
-	}))
+// appendPublished appends what a client registered, for GET /client/publish/list.
+func appendPublished(b []byte, p naming.Publication) []byte {
+	b = appendService(b, p.Service)
+	b = appendAddress(append(b, `,"publisherInfo":{"clientId":null`...), p.Instance)
+	return append(b, `},"subscriberInfo":null}`...)
 }
 
-// subscribed answers GET /client/subscribe/list.
-func (a *API) subscribed(x *httpapi.Exchange) {
-	c, err := a.Client(x)
-	if err != nil {
-		a.Fail(x, err)
-		return
-	}
-	list := a.Core.Subscriptions(c.ID)
-	a.Data(x, modern.AppendArray(result.Begin(x.Scratch[:0]), list, func(b []byte, s *registry.Subscriber) []byte {
-		b = append(appendService(b, s.Service), `,"publisherInfo":null,"subscriberInfo":{"clientId":null`...)
-		return append(appendSubscriber(b, s), "}}"...)
-	}))
+// appendSubscribed appends what a client subscribed to, for GET
+// /client/subscribe/list.
+func appendSubscribed(b []byte, s *registry.Subscriber) []byte {
+	b = append(appendService(b, s.Service), `,"publisherInfo":null,"subscriberInfo":{"clientId":null`...)
+	return append(appendDescription(b, s), "}}"...)
 }
 
 // appendService begins an object with a service.
@@ -76,56 +61,32 @@ func appendAddress(b []byte, i registry.InstanceKey) []byte {
 	return modern.AppendText(b, "clusterName", i.Cluster)
 }
 
-// appendSubscriber appends a subscriber to an object that was begun.
-func appendSubscriber(b []byte, s *registry.Subscriber) []byte {
+// appendDescription appends a subscriber to an object that was begun.
+func appendDescription(b []byte, s *registry.Subscriber) []byte {
 	b = modern.AppendText(b, "appName", s.App)
 	b = modern.AppendText(b, "agent", s.Agent)
 	return modern.AppendText(b, "address", modern.SubscriberText(s))
 }
 
-// serviceOf reads the service and the address of a call for its clients.
-func serviceOf(x *httpapi.Exchange) (registry.ServiceKey, modern.Address, error) {
+// clientsOf reads a call for the clients of a service.
+func clientsOf(x *httpapi.Exchange) (registry.ServiceKey, modern.Address, error) {
 	f := result.NewForm(x, "clientServiceForm")
 	key, address := modern.ParseService(f), modern.ParseAddress(f)
 	return key, address, f.Err()
 }
 
-// publishers answers GET /client/service/publisher/list.
-func (a *API) publishers(x *httpapi.Exchange) {
-	key, address, err := serviceOf(x)
-	if err != nil {
-		a.Fail(x, err)
-		return
-	}
-	var list []naming.Publication
-	for _, p := range a.Core.Publishers(key) {
-		if address.Is(p.Instance.IP, p.Instance.Port) {
-			list = append(list, p)
-		}
-	}
-	a.Data(x, modern.AppendArray(result.Begin(x.Scratch[:0]), list, func(b []byte, p naming.Publication) []byte {
-		b = modern.AppendText(append(b, '{'), "clientId", p.Client)
-		return append(appendAddress(b, p.Instance), '}')
-	}))
+// publishesAt chooses among the publishers of GET /client/service/publisher/list.
+func publishesAt(a *modern.Address, i registry.InstanceKey) bool { return a.Is(i.IP, i.Port) }
+
+func appendPublisher(b []byte, p naming.Publication) []byte {
+	b = modern.AppendText(append(b, '{'), "clientId", p.Client)
+	return append(appendAddress(b, p.Instance), '}')
 }
 
-// subscribers answers GET /client/service/subscriber/list.
-func (a *API) subscribers(x *httpapi.Exchange) {
-	key, address, err := serviceOf(x)
-	if err != nil {
-		a.Fail(x, err)
-		return
-	}
-	var list []*registry.Subscriber
-	for _, s := range a.Core.Store().Subscribers(key) {
-		if address.Is(modern.SubscriberAddress(s)) {
-			list = append(list, s)
-		}
-	}
-	a.Data(x, modern.AppendArray(result.Begin(x.Scratch[:0]), list, func(b []byte, s *registry.Subscriber) []byte {
-		b = modern.AppendText(append(b, '{'), "clientId", naming.SubscriberClient(s))
-		return append(appendSubscriber(b, s), '}')
-	}))
+// appendSubscriber appends a client for GET /client/service/subscriber/list.
+func appendSubscriber(b []byte, s *registry.Subscriber) []byte {
+	b = modern.AppendText(append(b, '{'), "clientId", naming.SubscriberClient(s))
+	return append(appendDescription(b, s), '}')
 }
 
 // responsible answers GET /client/distro: who answers for a client's beats. Here

@@ -53,18 +53,7 @@ func (a *API) answerService(x *httpapi.Exchange, view *registry.View, err error)
 	b := modern.AppendText(append(result.Begin(x.Scratch[:0]), '{'), "namespaceId", view.Key.Namespace)
 	b = modern.AppendText(b, "serviceName", view.Key.Name)
 	b = modern.AppendText(b, "groupName", view.Key.Group)
-	b = append(b, `,"clusterMap":{`...)
-	for n, c := range modern.UsedClusters(view) {
-		if n > 0 {
-			b = append(b, ',')
-		}
-		b = appendCluster(append(registry.AppendJSONString(b, c.Name), ':'), c.Cluster)
-	}
-	b = view.Info.Metadata.AppendJSON(append(b, `},"metadata":`...))
-	b = modern.AppendFloat(append(b, `,"protectThreshold":`...), view.Info.ProtectThreshold)
-	b = modern.AppendSelector(append(b, `,"selector":`...), view.Info.Selector)
-	b = strconv.AppendBool(append(b, `,"ephemeral":`...), modern.Ephemeral(view))
-	a.Data(x, append(b, '}'))
+	a.Data(x, modern.AppendDetails(b, view, appendCluster))
 }
 
 func appendCluster(b []byte, c *registry.Cluster) []byte {

@@ -68,7 +68,7 @@ func TestNotReady(t *testing.T) {
 
 func TestSurroundings(t *testing.T) {
 	s := moderntest.New(t, newAPI).Start(t)
-	prepare(t, s)
+	s.Connect(t)
 	const loader = "/v3/admin/core/loader"
 	s.Call(t, "POST", loader+"/reloadCurrent", "count=0")
 	s.Call(t, "POST", loader+"/reloadCurrent", "count=3")
