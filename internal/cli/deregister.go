@@ -38,8 +38,7 @@ func (c *client) deregister(ctx context.Context, r *registration) error {
 		return err
 	}
 	if !there {
-		return fmt.Errorf("%s is not in cluster %s of %s, namespace %s; see `rollcall why %s %s`",
-			r.instance, r.cluster, r.service, c.space(), r.service, r.instance)
+		return c.notThere(r)
 	}
 	gone, err := c.remove(ctx, r)
 	if err == nil && !gone && !r.persistent {
@@ -83,13 +82,18 @@ const (
 
 // isThere reports whether an instance is registered. Servers of 1.x answer 500 for one
 // that is not, and tell it from other failures by their text alone; later ones answer
-// 404.
+// 404. Where the text says nothing, what clients see decides.
 func (c *client) isThere(ctx context.Context, r *registration) (bool, error) {
 	_, err := c.either(ctx, "instances",
 		call{http.MethodGet, instanceV1, r.target()},
 		call{http.MethodGet, instanceAdminV3, r.plainTarget()})
-	if refused, ok := errors.AsType[*refusedError](err); ok && refused.isNotThere() {
+	refused, ok := errors.AsType[*refusedError](err)
+	switch {
+	case ok && refused.isNotThere():
 		return false, nil
+	case ok && refused.status == http.StatusInternalServerError:
+		in, err := c.seen(ctx, r)
+		return in != nil, err
 	}
 	return err == nil, err
 }

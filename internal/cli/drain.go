@@ -85,8 +85,17 @@ func (c *client) drain(ctx context.Context, d *drain) error {
 	return c.say("drained", &d.registration)
 }
 
-// find looks an instance up as clients do.
-func (c *client) find(ctx context.Context, r *registration) (in *rollcall.Instance, err error) {
+// find looks an instance up that must be there.
+func (c *client) find(ctx context.Context, r *registration) (*rollcall.Instance, error) {
+	in, err := c.seen(ctx, r)
+	if err == nil && in == nil {
+		err = c.notThere(r)
+	}
+	return in, err
+}
+
+// seen looks an instance up as clients do; nil if it is not there.
+func (c *client) seen(ctx context.Context, r *registration) (in *rollcall.Instance, err error) {
 	err = c.withSDK(ctx, func(sdk *rollcall.Client) error {
 		ctx, cancel := c.asked(ctx)
 		defer cancel()
@@ -94,14 +103,20 @@ func (c *client) find(ctx context.Context, r *registration) (in *rollcall.Instan
 		if err != nil {
 			return err
 		}
-		for in = range found.All() {
-			if sameHost(in.IP, r.instance.host) && in.Port == r.instance.number {
-				return nil
+		for one := range found.All() {
+			if sameHost(one.IP, r.instance.host) && one.Port == r.instance.number {
+				in = one
 			}
 		}
-		return fmt.Errorf("%s is not in cluster %s of %s, namespace %s", r.instance, r.cluster, r.service, c.space())
+		return nil
 	})
 	return in, err
+}
+
+// notThere is the error of a command about an instance that is not there.
+func (c *client) notThere(r *registration) error {
+	return fmt.Errorf("%s is not in cluster %s of %s, namespace %s; see `rollcall why %s %s`",
+		r.instance, r.cluster, r.service, c.space(), r.service, r.instance)
 }
 
 // sameHost compares two spellings of an address, or two names.

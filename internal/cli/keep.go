@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -55,9 +56,9 @@ func (c *client) tell(ctx context.Context, sdk *rollcall.Client, kept *rollcall.
 
 // teller remembers what it told.
 type teller struct {
-	c        *client
-	lost     bool // the connection
-	retrying bool
+	c       *client
+	lost    bool // the connection
+	missing bool // whether the registration may be, until it is made again
 }
 
 func (t *teller) connection(s *rollcall.Status) {
@@ -66,18 +67,20 @@ func (t *teller) connection(s *rollcall.Status) {
 		t.lost = false
 		fmt.Fprintf(t.c.notes, "%s connected to %s over %s\n", now(), s.Server, s.Protocol)
 	case s.State == rollcall.Connecting && !t.lost:
-		t.lost = true
+		t.lost, t.missing = true, true
 		fmt.Fprintf(t.c.notes, "%s not connected, going on: %v\n", now(), s.LastError)
 	}
 }
 
+// registration is for a client that is connected.
 func (t *teller) registration(s rollcall.RegState) {
+	refused := s.Phase == rollcall.Retrying && !errors.Is(s.Err, rollcall.ErrNotConnected)
 	switch {
-	case s.Phase == rollcall.Retrying && !t.retrying:
-		t.retrying = true
+	case refused && !t.missing:
+		t.missing = true
 		fmt.Fprintf(t.c.notes, "%s not registered, going on: %v\n", now(), s.Err)
-	case s.Phase == rollcall.Registered && t.retrying:
-		t.retrying = false
+	case s.Phase == rollcall.Registered && t.missing:
+		t.missing = false
 		fmt.Fprintf(t.c.notes, "%s registered again\n", now())
 	}
 }

@@ -74,6 +74,24 @@ func headed(heading string) tableColumn {
 	}
 }
 
+// expected is how wide a column will usually become, for a table that comes in parts.
+func expected(heading string) int {
+	switch heading {
+	case "TIME":
+		return len(stampForm)
+	case "INSTANCE", "ABOUT":
+		return len("255.255.255.255:65535")
+	case "EVENT":
+		return len("service created")
+	case "HEALTH":
+		return len(health(false))
+	case "KIND":
+		return len(kind(false))
+	default:
+		return 0
+	}
+}
+
 // print lays out what write writes.
 func (l *layout) print(out io.Writer, write func(w io.Writer)) error {
 	var text, result bytes.Buffer
@@ -133,6 +151,9 @@ func (l *layout) measure(row []string, content bool) {
 	for n, cell := range row {
 		if n == len(l.columns) {
 			l.columns = append(l.columns, headed(cell))
+			if l.parts {
+				l.columns[n].natural = expected(cell)
+			}
 		}
 		c := &l.columns[n]
 		c.natural = max(c.natural, columnsOf(cell))

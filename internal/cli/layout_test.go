@@ -83,10 +83,15 @@ b  c
 // The parts of a table fit, and no column goes which a later part may need.
 func TestLayoutInParts(t *testing.T) {
 	t.Parallel()
-	l := &layout{width: 24, parts: true}
-	got := laidOut(t, l, []string{"TIME", "REMARKS", "KIND"}, []string{"10:00:00", "", "here"}) +
-		laidOut(t, l, []string{"10:00:01", "was unhealthy", "here"})
-	want := "TIME      REMARKS  KIND\n10:00:00           here\n10:00:01  was unh…  here\n"
+	l := &layout{width: 50, parts: true}
+	got := laidOut(t, l, []string{"TIME", "REMARKS", "KIND"}, []string{"nothing is there"}) +
+		laidOut(t, l, []string{stamp(0), "", kind(true)}) +
+		laidOut(t, l, []string{stamp(1), "was unhealthy and slow", kind(false)})
+	const want = `TIME                      REMARKS  KIND
+nothing is there
+1970-01-01T00:00:00.000Z           ephemeral
+1970-01-01T00:00:00.001Z  was unhealt…  persistent
+`
 	if got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}

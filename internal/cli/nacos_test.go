@@ -179,3 +179,79 @@ func keepAndWatch(t *testing.T, address string) {
 		t.Errorf("watch: %+v", got)
 	}
 }
+
+// TestDeregisterWordless: a server may say of an instance that is not there no more than
+// that there is an error. What clients see decides then.
+func TestDeregisterWordless(t *testing.T) {
+	t.Parallel()
+	u, err := url.Parse(servertest.New(t).URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(u)
+	proxy.ModifyResponse = func(r *http.Response) error {
+		if r.Request.URL.Path == instanceV1 && r.Request.Method == http.MethodGet && r.StatusCode != http.StatusOK {
+			r.StatusCode, r.Body, r.ContentLength = http.StatusInternalServerError, io.NopCloser(strings.NewReader("error")), -1
+			r.Header.Del("Content-Length")
+		}
+		return nil
+	}
+	front := httptest.NewServer(proxy)
+	t.Cleanup(front.Close)
+	for _, tt := range []struct {
+		args string
+		code int
+		want string // of both outputs
+	}{
+		{"register orders 10.0.0.7:80 --persistent", exitOK, "registered"},
+		{"deregister orders 10.0.0.7:80", exitOK, "deregistered"},
+		{"deregister orders 10.0.0.7:80", exitFailed, "10.0.0.7:80 is not in cluster DEFAULT of orders"},
+	} {
+		got := run(t, Process{}, append(strings.Fields(tt.args), "-s", front.URL)...)
+		if got.code != tt.code || !strings.Contains(got.stdout+got.stderr, tt.want) {
+			t.Errorf("%s: %+v, want code %d and %q", tt.args, got, tt.code, tt.want)
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		status      int
+		text, want  string
+		unknownPath bool
+	}{
+		{http.StatusNotFound, htmlNotFound, "", true},
+		{http.StatusNotFound, "404 page not found", "404 page not found", true},
+		{http.StatusNotFound, `{"timestamp":"2026-11-30T00:32:16.966+00:00","status":404,"error":"Not Found","message":"No message available"}`, "", true},
+		{http.StatusGone, `{"timestamp":1,"status":410,"error":"Gone","message":"{\"code\":40000,\"message\":\"use v3\"}"}`, "use v3", true},
+		{http.StatusNotImplemented, `{"timestamp":1,"status":501,"error":"Not Implemented","message":"no such api:GET:/x"}`, "no such api:GET:/x", true},
+		{http.StatusNotFound, "no ips found for cluster DEFAULT in service DEFAULT_GROUP@@a", "no ips found for cluster DEFAULT in service DEFAULT_GROUP@@a", false},
+		{http.StatusNotFound, `{"code":20004,"message":"resource not found","data":"no such instance"}`, "resource not found: no such instance", false},
+		{http.StatusNotFound, `{"code":22001,"message":"namespace not exist","data":null}`, "namespace not exist", false},
+		{http.StatusNotFound, `{"error":"there is no client x"}`, "there is no client x", false},
+		{http.StatusInternalServerError, "caused: no matched ip found!;", "no matched ip found!", false},
+		{http.StatusBadRequest, "", "", false},
+		{http.StatusNotFound, `{"code":`, `{"code":`, true},
+		{http.StatusNotFound, "null", "null", true},
+	} {
+		e := &refusedError{status: tt.status, text: tt.text}
+		if got, _ := e.reason(); got != tt.want || e.unknownPath() != tt.unknownPath {
+			t.Errorf("%d %s: got %q, %v", tt.status, tt.text, got, e.unknownPath())
+		}
+	}
+}
+
+// FuzzRefusal: whatever a server answers, there is a sentence of one line, not too long,
+// that a terminal does not obey.
+func FuzzRefusal(f *testing.F) {
+	f.Add(404, htmlNotFound)
+	f.Add(410, `{"timestamp":1,"message":"{\"code\":40000,\"message\":\"use v3\"}"}`)
+	f.Add(400, `{"code":1,"message":"a","data":{"b":[1]}}`)
+	f.Fuzz(func(t *testing.T, status int, text string) {
+		e := &refusedError{server: "s", path: "/p", status: status, text: text}
+		if got := e.Error(); len(got) > 2000 || strings.ContainsAny(got, "\n\r\x1b") {
+			t.Errorf("%q", got)
+		}
+	})
+}

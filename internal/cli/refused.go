@@ -12,6 +12,9 @@ import (
 // kind does not have.
 const operatorAPI = "/rollcall/v1"
 
+// shownText bounds what is shown of what a server says, in columns.
+const shownText = 400
+
 // refusedError is an answer of a server that is no success.
 type refusedError struct {
 	server, path string
@@ -27,7 +30,7 @@ func (e *refusedError) Error() string {
 		return fmt.Sprintf("%s answered %s for %s; it is no Rollcall server, or one of another version", e.server, status, e.path)
 	}
 	if text != "" {
-		text = ": " + text
+		text = ": " + cut(printable(strings.Join(strings.Fields(text), " ")), shownText)
 	}
 	if e.nameless && (e.status == http.StatusForbidden || e.status == http.StatusUnauthorized) {
 		text += "; log in with --" + flagUser + " and --" + flagPassword

@@ -145,7 +145,7 @@ func (c *client) asked(ctx context.Context) (context.Context, context.CancelFunc
 func (c *client) apart(ctx context.Context, server *url.URL, err error) error {
 	failed, ok := errors.AsType[*rollcall.OpError](err)
 	if ok && failed.Server != "" && failed.Server != server.Host && ctx.Err() == nil && errors.Is(err, rollcall.ErrNotConnected) {
-		return fmt.Errorf("%s does not answer over gRPC, at %s (%w); --%s http may do", server, failed.Server, failed.Err, flagVia)
+		return fmt.Errorf("%s does not answer over gRPC, at %s (%w); see --%s", server, failed.Server, failed.Err, flagVia)
 	}
 	switch {
 	case errors.Is(err, rollcall.ErrNotConnected):

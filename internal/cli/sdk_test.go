@@ -93,6 +93,28 @@ func TestLogin(t *testing.T) {
 	}
 }
 
+// TestLoginOfThree: a server that logs in as 3.x alone does.
+func TestLoginOfThree(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/nacos/v3/auth/user/login" && r.FormValue("username") == "alice" && r.FormValue("password") == "secret":
+			_, _ = io.WriteString(w, `{"accessToken":"t0ken","tokenTtl":18000}`)
+		case r.URL.Path == switchesV3 && r.URL.Query().Get("accessToken") == "t0ken":
+			_, _ = io.WriteString(w, `{"code":0,"message":"success","data":{"pushEnabled":true}}`)
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	t.Cleanup(server.Close)
+	file := filepath.Join(t.TempDir(), "password")
+	writeFile(t, file, []byte("secret"))
+	got := run(t, Process{}, "switches", "pushEnabled", "--user", "alice", "--password-file", file, "-s", server.URL)
+	if got.code != exitOK || !strings.Contains(got.stdout, "pushEnabled  true") {
+		t.Errorf("got %+v", got)
+	}
+}
+
 func TestClientConfig(t *testing.T) {
 	t.Parallel()
 	server := servertest.New(t)
@@ -116,6 +138,8 @@ func TestClientConfig(t *testing.T) {
 		{"named by a flag", "server: http://127.0.0.1:1", nil, []string{"--client-config", other}, exitOK, "of namespace other"},
 		{"named by the environment", "", []string{"ROLLCALL_CLIENT_CONFIG=" + other}, nil, exitOK, "of namespace other"},
 		{"in another folder", "", []string{"XDG_CONFIG_HOME=" + filepath.Join(home, ".config")}, []string{"-s", server.URL()}, exitOK, "of namespace public"},
+		{"a list", "server: [127.0.0.1:1, \"" + server.URL() + "\"]", nil, nil, exitOK, "of namespace public"},
+		{"a list in the environment", "", []string{"ROLLCALL_SERVER=127.0.0.1:1," + server.URL()}, nil, exitOK, "of namespace public"},
 		{"empty", "", nil, []string{"-s", server.URL()}, exitOK, "of namespace public"},
 		{"unknown key", "sever: x", nil, nil, exitUsage, "there is no setting sever"},
 		{"no YAML", "{", nil, nil, exitUsage, "client-config: "},

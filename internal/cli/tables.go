@@ -37,9 +37,11 @@ func hostPort(ip string, port int32) string {
 	return net.JoinHostPort(strings.Trim(ip, "[]"), strconv.Itoa(int(port)))
 }
 
-// stamp shows a time in milliseconds since the epoch, in a form that --since and
-// --until read.
-func stamp(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
+// stampForm is the form of times that --since and --until read.
+const stampForm = "2006-01-02T15:04:05.000Z"
+
+// stamp shows a time in milliseconds since the epoch.
+func stamp(ms int64) string { return time.UnixMilli(ms).UTC().Format(stampForm) }
 
 // age shows a time span in milliseconds, nil for none.
 func age(ms *int64) string {
