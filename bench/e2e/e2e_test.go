@@ -3,6 +3,10 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/rollcall-registry/rollcall/internal/bench/report"
+	"github.com/rollcall-registry/rollcall/internal/bench/target"
+	"github.com/rollcall-registry/rollcall/internal/bench/workload"
 )
 
 func TestMedian(t *testing.T) {
@@ -15,6 +19,35 @@ func TestMedian(t *testing.T) {
 		if got := median(tt.list); got != tt.want {
 			t.Errorf("median of %v: got %v, want %v", tt.list, got, tt.want)
 		}
+	}
+}
+
+// A soak compares the worst second with the usual one, and memory at its ends.
+func TestSoakRow(t *testing.T) {
+	r := &report.Result{Done: 9000, Missed: 1, Config: workload.Config{Protocol: target.GRPC, Rate: 600}}
+	for n := range 150 {
+		s := report.Sample{Seconds: 1, P99: 2000, Resident: int64(20+n/60) << 20}
+		switch n {
+		case 70:
+			s.P99, s.Failed = 7000, 3
+		case 71:
+			s.P99 = 0 // nothing ended
+		}
+		r.Samples = append(r.Samples, s)
+	}
+	want := "grpc 1,000/s 600/s 9,000 1 2.00 ms 7.00 ms 3.5 20.0 MiB 22.0 MiB"
+	if got := strings.Join(soakRow(r, 1000, secondsOf(r)), " "); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	lines := minuteLines(r)
+	if want := "  minute 2: p99 of the median second 2.00 ms, of the worst 7.00 ms, memory 21.0 MiB, 3 errors"; len(lines) != 4 || lines[2] != want {
+		t.Errorf("got %q", lines)
+	}
+}
+
+func TestUsualParts(t *testing.T) {
+	if list := usualParts(); strings.Contains(list, "soak") || !strings.Contains(list, "requests") {
+		t.Errorf("got %s", list)
 	}
 }
 

@@ -52,7 +52,7 @@ type options struct {
 	conns              int
 	instances          int
 	churn              int
-	pushes, hold       time.Duration
+	pushes, hold, soak time.Duration
 }
 
 func run(ctx context.Context, args []string) error {
@@ -65,7 +65,7 @@ func run(ctx context.Context, args []string) error {
 	flags.StringVar(&o.server, "server", "bin/rollcall", "the binary to measure")
 	flags.StringVar(&o.serverCPU, "server-cpu", "0", "core of the servers; empty pins nothing")
 	flags.StringVar(&o.loadCPU, "load-cpu", "1", "core of the load; empty pins nothing")
-	flags.StringVar(&o.only, "only", partNames(), "parts to run")
+	flags.StringVar(&o.only, "only", usualParts(), "parts to run; soak runs only when it is named")
 	flags.StringVar(&o.write, "write", "", "Markdown file whose tables are replaced")
 	flags.IntVar(&o.rounds, "rounds", 6, "rounds of each server")
 	flags.DurationVar(&o.length, "length", time.Second, "length of a round")
@@ -73,6 +73,7 @@ func run(ctx context.Context, args []string) error {
 	// Long enough for each instance to have been judged by the wheel, and for the
 	// snapshot of each minute.
 	flags.DurationVar(&o.hold, "hold", 75*time.Second, "how long a large registry is held")
+	flags.DurationVar(&o.soak, "soak", 5*time.Minute, "how long each soak lasts")
 	flags.IntVar(&o.conns, "conns", 64, "keep-alive connections, each with one request under way")
 	flags.IntVar(&o.instances, "instances", 100_000, "instances of a large registry, a multiple of 10")
 	flags.IntVar(&o.churn, "churn", 1_000_000, "registrations and removals after which memory is measured again")
@@ -97,25 +98,30 @@ func run(ctx context.Context, args []string) error {
 type part struct {
 	name string
 	run  func(context.Context, *suite) ([]table, error)
+	long bool // it runs only when it is named
 }
 
 func parts() []part {
 	return []part{
-		{"requests", measureRequests},
-		{"profiles", measureProfiles},
-		{"scale", measureScale},
-		{"memory", measureMemory},
-		{"history", measureHistory},
-		{"durable", measureDurable},
-		{"start", measureStart},
-		{"push", measurePush},
+		{name: "requests", run: measureRequests},
+		{name: "profiles", run: measureProfiles},
+		{name: "scale", run: measureScale},
+		{name: "memory", run: measureMemory},
+		{name: "history", run: measureHistory},
+		{name: "durable", run: measureDurable},
+		{name: "start", run: measureStart},
+		{name: "push", run: measurePush},
+		{name: "soak", run: measureSoak, long: true},
 	}
 }
 
-func partNames() string {
+// usualParts are those that run when none is named.
+func usualParts() string {
 	var names []string
 	for _, p := range parts() {
-		names = append(names, p.name)
+		if !p.long {
+			names = append(names, p.name)
+		}
 	}
 	return strings.Join(names, ",")
 }

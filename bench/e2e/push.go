@@ -38,7 +38,6 @@ func pushRow(r *report.Result) []string {
 	for _, t := range r.Times {
 		times[t.Name] = t
 	}
-	millis := func(us float64) string { return fmt.Sprintf("%.2f ms", us/1000) }
 	answer, receipt, ack := times["change to answer"], times["change to receipt"], times["change to acknowledgement"]
 	return []string{
 		thousands(float64(r.Config.Subscribers)), string(r.Config.Protocol), millis(answer.P50),

@@ -124,7 +124,7 @@ func (r *Runner) once(ctx context.Context, g *gathered, round int, at Progress) 
 	}
 	rec := load.NewRecorder()
 	units := rec.Series("units")
-	late := load.NewRecorder().Series("late")
+	late := rec.Aside("late")
 	env := &workload.Env{
 		Target: g.target, Config: *g.config, Rec: rec, Seed: r.Seed + uint64(round), Patience: cmp.Or(r.Patience, patience),
 		Prefix:   fmt.Sprintf("bench-%s-%d-", time.Now().UTC().Format("150405"), at.Step),
@@ -135,6 +135,7 @@ func (r *Runner) once(ctx context.Context, g *gathered, round int, at Progress) 
 
 	before := g.usage()
 	if err := w.Prepare(ctx); err != nil {
+		g.result.Behind = errors.Is(err, workload.ErrBehind)
 		return g.fail(ctx, "prepare", err)
 	}
 	tell("run", g.config.Warmup+g.config.Duration)
@@ -159,6 +160,7 @@ func (r *Runner) once(ctx context.Context, g *gathered, round int, at Progress) 
 	tell("verify", 0)
 	checked, err := w.Verify(ctx)
 	if err != nil {
+		g.behind(err, out, used)
 		return g.fail(ctx, "verify", err)
 	}
 	if out.Done == 0 {

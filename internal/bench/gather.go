@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"sync"
@@ -97,6 +98,13 @@ func (g *gathered) fail(ctx context.Context, stage string, err error) error {
 	}
 	g.result.Fault = fmt.Sprintf("%s: %v", stage, err)
 	return nil
+}
+
+// behind says whether it was for the generator that a verification failed, and what
+// it was busy with.
+func (g *gathered) behind(err error, out *load.Outcome, u used) {
+	g.result.Behind = errors.Is(err, workload.ErrBehind)
+	g.result.Seconds, g.used.self = out.Elapsed.Seconds(), u.self
 }
 
 // usage returns what the server uses now; nothing if that is not known.

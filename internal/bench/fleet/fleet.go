@@ -67,6 +67,9 @@ func (f *Fleet) Instance(n int) Instance {
 	return Instance{Service: Service{f, n % f.Services}, Host: n / f.Services}
 }
 
+// Index is the number by which [Fleet.Instance] returns the instance.
+func (i Instance) Index() int { return i.Host*i.Fleet.Services + i.N }
+
 // All returns all instances, in the order of [Fleet.Instance].
 func (f *Fleet) All() []Instance {
 	list := make([]Instance, f.Len())

@@ -47,7 +47,11 @@ func TestOrdersMeetAll(t *testing.T) {
 	f := &Fleet{Services: 120, Size: 4, Owners: 1, Seed: 7}
 	instances, services := map[Instance]bool{}, map[Service]bool{}
 	for n := range f.Len() {
-		instances[f.Instance(n)] = true
+		i := f.Instance(n)
+		if i.Index() != n {
+			t.Errorf("instance %d has the index %d", n, i.Index())
+		}
+		instances[i] = true
 	}
 	for n := range f.Services {
 		services[f.Scattered(n)] = true

@@ -14,7 +14,7 @@ import (
 func TestOpenLoopCorrectsForStalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := NewRecorder()
-		times, late := rec.Series("units"), rec.Series("late")
+		times, late := rec.Series("units"), rec.Aside("late")
 		start := time.Now()
 		step := func(context.Context, int, int) error {
 			if at := time.Since(start); at > 2*time.Second && at < 3*time.Second {
@@ -27,6 +27,9 @@ func TestOpenLoopCorrectsForStalls(t *testing.T) {
 		out, err := l.Run(t.Context(), rec, times, late, step)
 		if err != nil || out.Done != 500 || out.Failed != 0 || out.Missed != 0 {
 			t.Fatalf("got %+v, %v", out, err)
+		}
+		if h, _ := late.Result(); h.TotalCount() == 0 || len(rec.All()) != 1 {
+			t.Errorf("%d units tell how late the generator was, among %d series", h.TotalCount(), len(rec.All()))
 		}
 		h, _ := times.Result()
 		var slow int64

@@ -75,13 +75,20 @@ type Point struct {
 
 // Series returns a new series, which is empty.
 func (r *Recorder) Series(name string) *Series {
+	s := r.Aside(name)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.series = append(r.series, s)
+	return s
+}
+
+// Aside returns a new series that is recorded as any other, but is not among
+// [Recorder.All] and has no intervals: for what is not of the server.
+func (r *Recorder) Aside(name string) *Series {
 	s := &Series{Name: name, rec: r, shards: make([]shard, runtime.GOMAXPROCS(0)), total: newHistogram(), latest: newHistogram()}
 	for i := range s.shards {
 		s.shards[i].hist = newHistogram()
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.series = append(r.series, s)
 	return s
 }
 

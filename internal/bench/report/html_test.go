@@ -91,6 +91,28 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// A generator that did not keep up is not held against the server, and one that was
+// late says so.
+func TestGeneratorIsTheLimit(t *testing.T) {
+	behind, late, inTime := result("ours"), result("ours", 10, 10), result("ours", 10, 10)
+	behind.Fault, behind.Behind, behind.Generator.CPUSeconds = "verify: the beats came too late", true, 0.97
+	late.Config.Rate, late.Times[0].P99, late.Generator.LateP99 = 10, 8000, 2000
+	inTime.Config.Rate, inTime.Times[0].P99, inTime.Generator.LateP99 = 11, 8000, 100
+	var text, html bytes.Buffer
+	run := &Run{Results: []Result{behind, late, inTime}}
+	if err := errors.Join(run.Table(&text), run.HTML(&html)); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"BEHIND: verify: the beats came too late", "used 97 % of a core", "2.00 ms late or more: the times have that in them"} {
+		if strings.Count(text.String(), want) != 1 {
+			t.Errorf("want %q once in\n%s", want, text.String())
+		}
+	}
+	if want := "of ours there are no figures, and that is not its fault"; !strings.Contains(html.String(), want) || strings.Contains(html.String(), "ours failed") {
+		t.Errorf("%q is missing in the page", want)
+	}
+}
+
 func TestFormat(t *testing.T) {
 	for want, got := range map[string]string{
 		"0": thousands(0), "999": thousands(999), "1,000": thousands(1000), "12,345,678": thousands(12345678), "-1,234": thousands(-1234.6),

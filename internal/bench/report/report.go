@@ -68,7 +68,10 @@ type Result struct {
 	Incomplete string `json:"incomplete,omitempty"`
 	// Fault says why the figures are void: the work failed, or the server was found
 	// not to have done it. FirstError is of the units that failed.
-	Fault      string  `json:"fault,omitempty"`
+	Fault string `json:"fault,omitempty"`
+	// Behind says that the fault is not the server's: the generator, or a machine that
+	// is busy, did not keep up with what was to be sent.
+	Behind     bool    `json:"behind,omitempty"`
 	FirstError string  `json:"first_error,omitempty"`
 	Checked    Checked `json:"checked"`
 	// Times are what was timed; the first are the units.

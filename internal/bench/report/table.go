@@ -51,7 +51,7 @@ func (r *Run) servers() int {
 // figures.
 func (r *Result) Cells() []string {
 	if r.Fault != "" {
-		return []string{r.Title(), string(r.Config.Protocol), "FAILED", "-", "-", "-", "-", "-", "-", thousands(float64(r.Failed))}
+		return []string{r.Title(), string(r.Config.Protocol), r.outcome(), "-", "-", "-", "-", "-", "-", thousands(float64(r.Failed))}
 	}
 	var t Times
 	if len(r.Times) > 0 {
@@ -67,6 +67,22 @@ func (r *Result) Cells() []string {
 	}
 }
 
+// outcome is what stands in place of figures that are void.
+func (r *Result) outcome() string {
+	if r.Behind {
+		return "BEHIND"
+	}
+	return "FAILED"
+}
+
+// Why words the fault: whose it is, and what it is.
+func (r *Result) Why() string {
+	if r.Behind {
+		return "of " + r.Server + " there are no figures, and that is not its fault: " + r.Fault
+	}
+	return r.Server + " failed, so that it has no figures: " + r.Fault
+}
+
 // Units is how many units were done.
 func (r *Result) Units() float64 { return float64(r.Done) }
 
@@ -78,7 +94,7 @@ func (r *Result) remarks(w io.Writer, several bool) error {
 	}
 	lines := append(r.others(), r.Remarks()...)
 	if r.Fault != "" {
-		lines = append([]string{"FAILED: " + r.Fault}, lines...)
+		lines = append([]string{r.outcome() + ": " + r.Fault}, lines...)
 	}
 	if len(lines) == 0 {
 		return nil
@@ -116,7 +132,12 @@ func (r *Result) Remarks() []string {
 	if r.Missed > 0 {
 		say("%s units were due and never sent, so far behind was the server", thousands(float64(r.Missed)))
 	}
-	if r.Generator.limits(r) {
+	if r.Generator.late(r) {
+		say("the generator itself began a hundredth of the units %s late or more: the times have that in them", micros(r.Generator.LateP99))
+	}
+	if r.Behind && r.Seconds > 0 {
+		say("the generator used %.0f %% of a core", 100*r.Generator.CPUSeconds/r.Seconds)
+	} else if r.Generator.limits(r) {
 		say("the generator used %.0f %% of a core: it may have been the limit", 100*r.Generator.CPUSeconds/r.Seconds)
 	}
 	return lines
@@ -128,6 +149,13 @@ func (r *Result) rest() []Times {
 		return nil
 	}
 	return r.Times[1:]
+}
+
+// late reports whether the generator was so late by itself that it shows in the times
+// of an open loop.
+func (g *Generator) late(r *Result) bool {
+	const shows, share = 1000, 0.25 // microseconds, and of the 99th percentile
+	return r.Config.Rate > 0 && len(r.Times) > 0 && g.LateP99 >= shows && g.LateP99 >= share*r.Times[0].P99
 }
 
 // limits reports whether the generator was busy for nearly all of the time of a

@@ -19,6 +19,7 @@ type fixture struct {
 	fleet    *fleet.Fleet
 	protocol target.Protocol
 	sessions []target.Session
+	pulse    *pulse
 	stop     context.CancelFunc
 	keepers  sync.WaitGroup
 }
@@ -33,18 +34,24 @@ const holders = 16
 // hold registers all instances of a fleet and keeps them alive until the fixture is
 // closed, at the rate at which real clients would.
 func (e *Env) hold(ctx context.Context, f *fleet.Fleet) (*fixture, error) {
-	sessions, err := e.dialAll(ctx, min(holders, f.Services))
+	n, beats := holders, e.newPulse(f.Len(), usualTimeout)
+	if e.Config.Protocol == target.GRPC {
+		beats = nil // the connections are told by their own
+	} else {
+		n = max(n, f.Len()/eachKeeps)
+	}
+	sessions, err := e.dialAll(ctx, min(n, f.Services))
 	if err != nil {
 		return nil, err
 	}
 	// Clients beat from when they are registered, not from when all are.
-	early, err := e.keepAlive(ctx, f.All())
+	early, err := e.keepAlive(ctx, f.All(), beats)
 	if err != nil {
 		closeAll(sessions)
 		return nil, err
 	}
 	defer early.close()
-	x := &fixture{fleet: f, protocol: e.Config.Protocol, sessions: sessions}
+	x := &fixture{fleet: f, protocol: e.Config.Protocol, sessions: sessions, pulse: beats}
 	ctx, x.stop = context.WithCancel(ctx)
 	err = parallel(ctx, len(sessions), func(ctx context.Context, i int) error {
 		for n := i; n < f.Services && ctx.Err() == nil; n += len(sessions) {
@@ -75,15 +82,15 @@ func (x *fixture) keep(ctx context.Context, i int, s target.Session) {
 	if x.protocol == target.GRPC {
 		mine = mine[:1] // one for the connection
 	}
-	beatEach(ctx, s, mine, func(i fleet.Instance) {
+	beatEach(ctx, s, mine, x.pulse, func(i fleet.Instance) {
 		_ = s.Register(i) // the verification finds what is missing
 	})
 }
 
 // beatEach beats for each instance once in a beat interval until ctx ends, in small
-// groups, evenly over the time. The server does not know the instance that unknown is
-// called with.
-func beatEach(ctx context.Context, s target.Session, list []fleet.Instance, unknown func(fleet.Instance)) {
+// groups, evenly over the time, and takes the pulse of each. The server does not know
+// the instance that unknown is called with.
+func beatEach(ctx context.Context, s target.Session, list []fleet.Instance, beats *pulse, unknown func(fleet.Instance)) {
 	const group = 8
 	tick := time.NewTicker(max(beatInterval*group/time.Duration(max(len(list), group)), time.Millisecond))
 	defer tick.Stop()
@@ -94,7 +101,11 @@ func beatEach(ctx context.Context, s target.Session, list []fleet.Instance, unkn
 			return
 		}
 		for k := n; k < n+min(group, len(list)); k++ {
-			if i := list[k%len(list)]; errors.Is(s.Beat(i), target.ErrUnknown) {
+			i := list[k%len(list)]
+			switch err := s.Beat(i); {
+			case err == nil:
+				beats.beaten(i.Index())
+			case errors.Is(err, target.ErrUnknown):
 				unknown(i)
 			}
 		}
@@ -109,13 +120,14 @@ type keeper struct {
 	beats    sync.WaitGroup
 }
 
-// eachKeeps is how many instances one session of a keeper beats for at most, so that
-// a slow answer does not make the beats of many late.
-const eachKeeps = 5000
+// eachKeeps is how many instances one session beats for at most: a hundred a second, so
+// that answers that take some milliseconds, on a machine that is busy, do not make the
+// beats of all late.
+const eachKeeps = 500
 
 // keepAlive beats for instances until the keeper is closed. Those that the server
 // does not know are left alone.
-func (e *Env) keepAlive(ctx context.Context, list []fleet.Instance) (*keeper, error) {
+func (e *Env) keepAlive(ctx context.Context, list []fleet.Instance, beats *pulse) (*keeper, error) {
 	if e.Config.Protocol == target.GRPC {
 		return nil, nil
 	}
@@ -126,7 +138,7 @@ func (e *Env) keepAlive(ctx context.Context, list []fleet.Instance) (*keeper, er
 	k := &keeper{sessions: sessions}
 	ctx, k.stop = context.WithCancel(ctx)
 	for n, part := range slices.Collect(slices.Chunk(list, eachKeeps)) {
-		k.beats.Go(func() { beatEach(ctx, sessions[n], part, func(fleet.Instance) {}) })
+		k.beats.Go(func() { beatEach(ctx, sessions[n], part, beats, func(fleet.Instance) {}) })
 	}
 	return k, nil
 }

@@ -47,6 +47,7 @@ type fill struct {
 	*Env
 	fleet    *fleet.Fleet
 	sessions []target.Session
+	pulse    *pulse // of the instances, over gRPC of the connections
 
 	took               time.Duration // to register all
 	empty, filled, end int64         // resident memory of the server
@@ -59,36 +60,60 @@ func (f *fill) Prepare(ctx context.Context) (err error) {
 	if f.sessions, err = f.dialAll(ctx, c.Connections); err != nil {
 		return err
 	}
+	f.pulse = f.newPulse(f.fleet.Len(), usualTimeout)
+	if c.Protocol == target.GRPC {
+		f.pulse = f.newPulse(c.Connections, silentClients)
+	}
 	f.empty = f.Resident()
 	// Clients beat from when they are registered, not from when all are.
-	keeper, err := f.keepAlive(ctx, f.fleet.All())
+	keeper, err := f.keepAlive(ctx, f.fleet.All(), f.pulse)
 	if err != nil {
 		return err
 	}
 	defer keeper.close()
 	begun := time.Now()
-	if err := f.each(ctx, target.Session.Register); err != nil {
+	err = f.each(ctx, func(w int, i fleet.Instance) error {
+		err := f.sessions[w].Register(i)
+		if err == nil {
+			f.beaten(w, i)
+		}
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("register %d instances: %w", f.fleet.Len(), err)
 	}
 	f.took = time.Since(begun)
 	err = parallel(ctx, len(f.sessions), func(ctx context.Context, w int) error {
 		for n := w; n < c.Services && ctx.Err() == nil; n += len(f.sessions) {
-			if have, err := f.sessions[w].Count(f.fleet.Service(n)); err != nil || have != c.Instances {
-				return fmt.Errorf("%s: %d of %d instances are listed: %w", f.fleet.Service(n).Name(), have, c.Instances, err)
+			have, err := f.sessions[w].Count(f.fleet.Service(n))
+			if err == nil && have != c.Instances {
+				err = fmt.Errorf("%d of %d instances are listed", have, c.Instances)
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", f.fleet.Service(n).Name(), err)
 			}
 		}
 		return nil
 	})
 	f.filled = f.Resident()
-	return err
+	return f.pulse.judge(err)
 }
 
-// each calls do for all instances, with the session of their owner.
-func (f *fill) each(ctx context.Context, do func(target.Session, fleet.Instance) error) error {
+// beaten notes that the server has heard of an instance by a worker's session.
+func (f *fill) beaten(worker int, i fleet.Instance) {
+	if f.Config.Protocol == target.GRPC {
+		f.pulse.beaten(worker)
+	} else {
+		f.pulse.beaten(i.Index())
+	}
+}
+
+// each calls do for all instances, with the number of their owner.
+func (f *fill) each(ctx context.Context, do func(worker int, i fleet.Instance) error) error {
 	return parallel(ctx, len(f.sessions), func(ctx context.Context, w int) error {
 		for k := 0; k < f.fleet.Rounds() && ctx.Err() == nil; k++ {
 			if i, ok := f.fleet.Owned(w, k); ok {
-				if err := do(f.sessions[w], i); err != nil {
+				if err := do(w, i); err != nil {
 					return err
 				}
 			}
@@ -102,17 +127,22 @@ func (f *fill) Step(_ context.Context, worker, n int) error {
 	if !ok {
 		i, _ = f.fleet.Owned(worker, 0)
 	}
-	return f.sessions[worker].Beat(i)
+	err := f.sessions[worker].Beat(i)
+	if err == nil {
+		f.beaten(worker, i)
+	}
+	return err
 }
 
 func (f *fill) Verify(ctx context.Context) (Checked, error) {
 	f.end = f.Resident()
-	keeper, err := f.keepAlive(ctx, f.fleet.All())
+	keeper, err := f.keepAlive(ctx, f.fleet.All(), f.pulse)
 	if err != nil {
 		return Checked{}, err
 	}
 	defer keeper.close()
-	return f.verifyWhole(ctx, f.fleet)
+	checked, err := f.verifyWhole(ctx, f.fleet)
+	return checked, f.pulse.judge(err)
 }
 
 func (f *fill) Figures() []Figure {
@@ -138,8 +168,8 @@ func each(name string, added int64, n int) []Figure {
 
 func (f *fill) Close(ctx context.Context) {
 	if f.Config.Protocol == target.HTTP && ctx.Err() == nil && f.sessions != nil {
-		_ = f.each(ctx, func(s target.Session, i fleet.Instance) error {
-			_ = s.Deregister(i) // what is left goes by itself
+		_ = f.each(ctx, func(w int, i fleet.Instance) error {
+			_ = f.sessions[w].Deregister(i) // what is left goes by itself
 			return nil
 		})
 	}

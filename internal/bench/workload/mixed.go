@@ -43,6 +43,7 @@ type mixed struct {
 	*Env
 	fixture  *fixture
 	keeper   *keeper
+	beats    *pulse // of the instances that come and go
 	sessions []target.Session
 	coming   *fleet.Fleet // each worker's own instance, which comes and goes
 	random   []*rand.Rand // of each worker
@@ -66,7 +67,8 @@ func (m *mixed) Prepare(ctx context.Context) (err error) {
 	}
 	m.coming = m.fleet("coming", c.Connections, 1, 1)
 	m.state = make([]presence, c.Connections)
-	if m.keeper, err = m.keepAlive(ctx, m.coming.All()); err != nil {
+	m.beats = m.newPulse(m.coming.Len(), usualTimeout)
+	if m.keeper, err = m.keepAlive(ctx, m.coming.All(), m.beats); err != nil {
 		return err
 	}
 	m.series = map[string]*load.Series{}
@@ -136,7 +138,7 @@ func (m *mixed) change(session target.Session, worker int) (err error) {
 func (m *mixed) Verify(ctx context.Context) (Checked, error) {
 	checked, err := m.verifyWhole(ctx, m.fixture.fleet)
 	if err != nil {
-		return checked, err
+		return checked, m.fixture.pulse.judge(err)
 	}
 	_, err = m.verify(ctx, m.coming, func(s fleet.Service, hosts []fleet.Host) error {
 		state := m.state[s.N]
@@ -145,7 +147,7 @@ func (m *mixed) Verify(ctx context.Context) (Checked, error) {
 		}
 		return s.Check(hosts, func(int) (fleet.Instance, bool) { return fleet.Instance{Service: s}, state.there })
 	})
-	return checked, err
+	return checked, m.beats.judge(err)
 }
 
 func (m *mixed) Close(ctx context.Context) {

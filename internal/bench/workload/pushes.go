@@ -47,6 +47,7 @@ type publish struct {
 
 	fixture    *fixture
 	keeper     *keeper
+	beats      *pulse // of the instances that change
 	publishers []target.Session
 	changes    *changes
 	answered   *load.Series
@@ -71,7 +72,8 @@ func (p *publish) Prepare(ctx context.Context) (err error) {
 	for n := range c.Services {
 		changing = append(changing, p.changing(n, 0))
 	}
-	if p.keeper, err = p.keepAlive(ctx, changing); err != nil {
+	p.beats = p.newPulse(f.Len()+c.Services, usualTimeout)
+	if p.keeper, err = p.keepAlive(ctx, changing, p.beats); err != nil {
 		return err
 	}
 	p.audience = p.newAudience(f, c.Subscribers, holders)
@@ -145,7 +147,7 @@ func (p *publish) Verify(ctx context.Context) (Checked, error) {
 		})
 	})
 	checked.Subscribers = p.Config.Subscribers - p.lost
-	return checked, err
+	return checked, p.fixture.pulse.judge(p.beats.judge(err))
 }
 
 func (p *publish) Figures() []Figure {

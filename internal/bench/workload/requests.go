@@ -108,8 +108,12 @@ func (r *register) Verify(ctx context.Context) (Checked, error) {
 	return r.verify(ctx, r.ledger.fleet, r.ledger.checkRegistered)
 }
 
-// checkRegistered compares a list with what was registered so far.
+// checkRegistered compares a list with what was registered so far, healthy or not, as
+// nobody beats.
 func (l *ledger) checkRegistered(s fleet.Service, hosts []fleet.Host) error {
+	for n := range hosts {
+		hosts[n].Healthy = true
+	}
 	if !l.certain(s) {
 		return nil
 	}
@@ -242,6 +246,7 @@ type beat struct {
 	*Env
 	fleet    *fleet.Fleet
 	sessions []target.Session
+	pulse    *pulse // nil over gRPC
 }
 
 // shortTimeout is after how long without a beat the instances are unhealthy, and
@@ -266,6 +271,7 @@ func (b *beat) Prepare(ctx context.Context) (err error) {
 	}
 	if b.Config.Protocol == target.HTTP {
 		b.fleet.BeatTimeoutMillis = int(shortTimeout.Milliseconds())
+		b.pulse = b.newPulse(b.fleet.Len(), shortTimeout)
 	}
 	return parallel(ctx, len(b.sessions), func(ctx context.Context, w int) error {
 		for n := w; n < b.fleet.Services && ctx.Err() == nil; n += len(b.sessions) {
@@ -278,10 +284,18 @@ func (b *beat) Prepare(ctx context.Context) (err error) {
 }
 
 func (b *beat) Step(_ context.Context, worker, n int) error {
-	return b.sessions[worker].Beat(b.fleet.Instance(n*b.Config.Connections + worker))
+	i := b.fleet.Instance(n*b.Config.Connections + worker)
+	err := b.sessions[worker].Beat(i)
+	if err == nil {
+		b.pulse.beaten(i.Index())
+	}
+	return err
 }
 
-func (b *beat) Verify(ctx context.Context) (Checked, error) { return b.verifyWhole(ctx, b.fleet) }
+func (b *beat) Verify(ctx context.Context) (Checked, error) {
+	checked, err := b.verifyWhole(ctx, b.fleet)
+	return checked, b.pulse.judge(err)
+}
 
 func (b *beat) Close(ctx context.Context) {
 	if b.Config.Protocol == target.HTTP {
@@ -316,7 +330,8 @@ func (q *query) Step(_ context.Context, worker, n int) error {
 }
 
 func (q *query) Verify(ctx context.Context) (Checked, error) {
-	return q.verifyWhole(ctx, q.fixture.fleet)
+	checked, err := q.verifyWhole(ctx, q.fixture.fleet)
+	return checked, q.fixture.pulse.judge(err)
 }
 
 func (q *query) Close(ctx context.Context) {

@@ -29,6 +29,7 @@ type rollout struct {
 	keeper   *keeper
 	sessions []target.Session // of each instance, service by service
 	changes  *changes
+	beats    *pulse
 	audience *audience
 	rolls    []int64 // of each service
 	revision []int64 // of each instance: that of its last start
@@ -53,7 +54,8 @@ func (r *rollout) Prepare(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if r.keeper, err = r.keepAlive(ctx, r.fleet.All()); err != nil {
+	r.beats = r.newPulse(r.fleet.Len(), usualTimeout)
+	if r.keeper, err = r.keepAlive(ctx, r.fleet.All(), r.beats); err != nil {
 		return err
 	}
 	r.audience = r.newAudience(r.fleet, c.Subscribers, holders)
@@ -136,7 +138,7 @@ func (r *rollout) Verify(ctx context.Context) (Checked, error) {
 	if err == nil && lost > 0 {
 		err = errors.New("subscribers do not see the final state")
 	}
-	return checked, err
+	return checked, r.beats.judge(err)
 }
 
 func (r *rollout) Figures() []Figure {
