@@ -1,9 +1,7 @@
 package grpcgo
 
 import (
-	"context"
 	"log/slog"
-	"net"
 	"testing"
 
 	"github.com/rollcall-registry/rollcall/internal/grpcapi/transport"
@@ -13,37 +11,9 @@ import (
 // start serves on a free port of loopback.
 func start(t *testing.T, h transport.Handler, limits transporttest.Limits) transporttest.Server {
 	t.Helper()
-	s := New(Config{
+	return transporttest.Serve(t, New(Config{
 		MaxConns: limits.Conns, MaxConnsPerIP: limits.ConnsPerIP, MaxMessageBytes: limits.Message, MaxStreams: limits.Streams,
-	}, h, slog.New(slog.DiscardHandler))
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	stopped := make(chan struct{})
-	go func() {
-		defer close(stopped)
-		if err := s.Run(ctx); err != nil {
-			t.Error(err)
-		}
-	}()
-	go func() {
-		for {
-			nc, err := ln.Accept()
-			if err != nil {
-				return
-			}
-			go s.ServeConn(ctx, nc, nil)
-		}
-	}()
-	stop := func() {
-		cancel()
-		_ = ln.Close()
-		<-stopped
-	}
-	t.Cleanup(stop)
-	return transporttest.Server{Address: ln.Addr().String(), Stop: stop}
+	}, h, slog.New(slog.DiscardHandler)))
 }
 
 func TestTransport(t *testing.T) { transporttest.Run(t, start) }

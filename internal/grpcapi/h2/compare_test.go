@@ -12,7 +12,7 @@ import (
 // startGRPCGo serves with grpc-go on a free port of loopback.
 func startGRPCGo(t *testing.T, h transport.Handler, limits transporttest.Limits) transporttest.Server {
 	t.Helper()
-	return run(t, grpcgo.New(grpcgo.Config{
+	return transporttest.Serve(t, grpcgo.New(grpcgo.Config{
 		MaxConns: limits.Conns, MaxConnsPerIP: limits.ConnsPerIP, MaxMessageBytes: limits.Message, MaxStreams: limits.Streams,
 	}, h, slog.New(slog.DiscardHandler)))
 }

@@ -29,7 +29,7 @@ func (v veiled) ServeConn(ctx context.Context, nc net.Conn, prefix []byte) {
 
 func TestTransportWithoutSockets(t *testing.T) {
 	transporttest.Run(t, func(t *testing.T, h transport.Handler, limits transporttest.Limits) transporttest.Server {
-		return run(t, veiled{New(configOf(limits), h, slog.New(slog.DiscardHandler))})
+		return transporttest.Serve(t, veiled{New(configOf(limits), h, slog.New(slog.DiscardHandler))})
 	})
 }
 
@@ -37,7 +37,7 @@ func TestTransportWithoutSockets(t *testing.T) {
 // know it and nothing is left to be answered.
 func TestDrain(t *testing.T) {
 	e := &echo{hold: make(chan struct{})}
-	server := run(t, New(DefaultConfig(), e, slog.New(slog.DiscardHandler)))
+	server := transporttest.Serve(t, New(DefaultConfig(), e, slog.New(slog.DiscardHandler)))
 	r := transporttest.DialRaw(t, server.Address)
 	r.Open(1, transporttest.Request(transporttest.StreamPath))
 	r.Open(3, transporttest.Request("/grpc.health.v1.Health/Watch"))

@@ -105,7 +105,7 @@ func serve(t *testing.T, change func(*Config)) (*echo, *Server, string) {
 	}
 	e := &echo{}
 	s := New(cfg, e, slog.New(slog.DiscardHandler))
-	return e, s, run(t, s).Address
+	return e, s, transporttest.Serve(t, s).Address
 }
 
 // A flood is ended with ENHANCE_YOUR_CALM, however slow its sender reads.
@@ -282,7 +282,7 @@ func TestBlockingCalls(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.MaxStreams = 8
 	s := New(cfg, e, slog.New(slog.DiscardHandler))
-	r := transporttest.DialRaw(t, run(t, s).Address)
+	r := transporttest.DialRaw(t, transporttest.Serve(t, s).Address)
 	block := func(id uint32) {
 		r.Open(id, transporttest.Request(transporttest.UnaryPath))
 		_ = r.WriteData(id, true, transporttest.Message("Blocking", "{}"))
@@ -314,7 +314,7 @@ func TestBlockingCalls(t *testing.T) {
 // stream.
 func TestDeadlines(t *testing.T) {
 	e := &echo{hold: make(chan struct{})}
-	r := transporttest.DialRaw(t, run(t, New(DefaultConfig(), e, slog.New(slog.DiscardHandler))).Address)
+	r := transporttest.DialRaw(t, transporttest.Serve(t, New(DefaultConfig(), e, slog.New(slog.DiscardHandler))).Address)
 	r.Open(1, transporttest.Request(transporttest.UnaryPath, "grpc-timeout", "30m"))
 	_ = r.WriteData(1, true, transporttest.Message("Blocking", "{}"))
 	r.Open(3, transporttest.Request(transporttest.StreamPath, "grpc-timeout", "30m"))
