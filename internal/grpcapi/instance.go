@@ -12,6 +12,35 @@ import (
 // with one instance, or emptied. What a deregistration says of the instance does
 // not count, as in the original.
 func (x *call) instance() error {
+	return x.change(func(key registry.ServiceKey, i registry.Instance) error {
+		return x.publish("register", key, i)
+	}, func(key registry.ServiceKey, _ *grpcv2.Instance) error {
+		return x.client.api.core.Leave(x.ctx, x.client.cause("deregister"), key, x.client.id)
+	})
+}
+
+// persistent answers PersistentInstanceRequest: the instance is in the durable
+// store, whoever is connected.
+func (x *call) persistent() error {
+	core := x.client.api.core
+	return x.change(func(key registry.ServiceKey, i registry.Instance) error {
+		i.Ephemeral = false
+		i.Weight = registry.FitWeight(i.Weight)
+		return core.Register(x.ctx, x.client.cause("register"), naming.Registration{Service: key, Instance: i}.Modern())
+	}, func(key registry.ServiceKey, i *grpcv2.Instance) error {
+		if i == nil {
+			return nil
+		}
+		return core.DeregisterAddress(x.ctx, x.client.cause("deregister"), key, i.IP, i.Port, false)
+	})
+}
+
+// change answers a request that registers or deregisters one instance of a service,
+// whichever its type says.
+func (x *call) change(
+	register func(registry.ServiceKey, registry.Instance) error,
+	deregister func(registry.ServiceKey, *grpcv2.Instance) error,
+) error {
 	q, err := grpcv2.DecodeInstance(x.Body)
 	if err != nil {
 		return decoded(err)
@@ -25,45 +54,10 @@ func (x *call) instance() error {
 	case grpcv2.Register:
 		var i registry.Instance
 		if i, err = registrable(q.Instance, key); err == nil {
-			err = x.publish("register", key, i)
+			err = register(key, i)
 		}
 	case grpcv2.Deregister:
-		err = x.client.api.core.Leave(x.ctx, x.client.cause("deregister"), key, x.client.id)
-	default:
-		x.unsupported(q.Type)
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	x.finish(q.Type.Value)
-	return nil
-}
-
-// persistent answers PersistentInstanceRequest: the instance is in the durable
-// store, whoever is connected.
-func (x *call) persistent() error {
-	q, err := grpcv2.DecodeInstance(x.Body)
-	if err != nil {
-		return decoded(err)
-	}
-	if ok, err := x.admit(&q); !ok || err != nil {
-		return err
-	}
-	key, core := keyOf(&q.Service), x.client.api.core
-	x.client.hold(x.answer, key)
-	switch q.Type.Value {
-	case grpcv2.Register:
-		var i registry.Instance
-		if i, err = registrable(q.Instance, key); err == nil {
-			i.Ephemeral = false
-			i.Weight = registry.FitWeight(i.Weight)
-			err = core.Register(x.ctx, x.client.cause("register"), naming.Registration{Service: key, Instance: i}.Modern())
-		}
-	case grpcv2.Deregister:
-		if q.Instance != nil {
-			err = core.DeregisterAddress(x.ctx, x.client.cause("deregister"), key, q.Instance.IP, q.Instance.Port, false)
-		}
+		err = deregister(key, q.Instance)
 	default:
 		x.unsupported(q.Type)
 		return nil
