@@ -75,7 +75,7 @@ func Run(ctx context.Context, p Process) int {
 // report writes one line for a fault, and a list for several. A first line that ends with
 // a colon is the heading of the list.
 func report(w io.Writer, err error) {
-	lines := strings.Split(err.Error(), "\n")
+	lines := strings.Split(inOneLine.Replace(strings.TrimSpace(err.Error())), "\n")
 	if strings.HasSuffix(lines[0], ":") || len(lines) == 1 {
 		fmt.Fprintf(w, "rollcall: %s\n", lines[0])
 		lines = lines[1:]
@@ -86,6 +86,9 @@ func report(w io.Writer, err error) {
 		fmt.Fprintf(w, "  %s\n", line)
 	}
 }
+
+// inOneLine has the library's question after an unknown command follow that.
+var inOneLine = strings.NewReplacer("\n\nDid you mean this?\n\t", "; did you mean one of these: ", "\n\t", ", ")
 
 // errSaid is the error of a command that has printed all there is to say, and did
 // not find what it was asked about.
@@ -126,6 +129,9 @@ Exit codes: 0 done, 1 failed, 2 misuse (a bad flag, command or setting).`,
 	}
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages ", fmt.Sprintf(".FlagUsagesWrapped %d ", helpWidth)))
 	root.SetArgs(append([]string{}, a.process.Args...)) // cobra takes those of the process for nil
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return fmt.Errorf("%w; see `%s --help`", err, cmd.CommandPath())
+	})
 	root.SetIn(a.process.Stdin)
 	root.SetOut(a.process.Stdout)
 	root.SetErr(a.process.Stderr)

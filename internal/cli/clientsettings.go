@@ -58,7 +58,7 @@ func clientVariables() []string {
 
 // addSettingFlags adds the flags of the settings.
 func addSettingFlags(flags *pflag.FlagSet) {
-	flags.StringSliceP(flagServer, "s", nil, describeSetting(flagServer, "The server to ask, as `host:port` or URL; of several, with commas between or the\nflag given again, the first that answers.")+", default "+defaultServer)
+	flags.StringSliceP(flagServer, "s", nil, describeSetting(flagServer, "The server to ask, as `host:port` or URL. Of several, given with commas\nbetween or by the flag again, the first that answers.")+", default "+defaultServer)
 	flags.String(flagNamespace, "", describeSetting(flagNamespace, "The namespace to ask about.")+", default public")
 	addAccessFlags(flags)
 	flags.String(flagFile, "", describeSetting(flagFile, "YAML `file` with these settings.")+", default rollcall/client.yaml in the user's configuration folder")

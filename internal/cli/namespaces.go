@@ -101,7 +101,16 @@ func (c *client) listNamespaces(ctx context.Context) error {
 	})
 }
 
+// createNamespace creates a namespace that is not there: servers of 1.x say false then, and
+// no more.
 func (c *client) createNamespace(ctx context.Context, id, name, description string) error {
+	there, err := c.hasNamespace(ctx, id)
+	if err != nil {
+		return err
+	}
+	if there {
+		return fmt.Errorf("%s has a namespace %s already", c.server(), id)
+	}
 	parts := func(key string) url.Values {
 		return parameters(key, id, "namespaceName", name, "namespaceDesc", description)
 	}
@@ -113,11 +122,11 @@ func (c *client) createNamespace(ctx context.Context, id, name, description stri
 
 // deleteNamespace deletes a namespace that is there: servers say that they deleted any.
 func (c *client) deleteNamespace(ctx context.Context, id string) error {
-	list, err := c.namespaces(ctx)
+	there, err := c.hasNamespace(ctx, id)
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(list, func(n namespaceView) bool { return n.ID == id }) {
+	if !there {
 		return fmt.Errorf("%s has no namespace %s", c.server(), id)
 	}
 	q := parameters("namespaceId", id)
@@ -127,6 +136,11 @@ func (c *client) deleteNamespace(ctx context.Context, id string) error {
 		call{http.MethodDelete, namespaceConsole3, q})
 }
 
+func (c *client) hasNamespace(ctx context.Context, id string) (bool, error) {
+	list, err := c.namespaces(ctx)
+	return slices.ContainsFunc(list, func(n namespaceView) bool { return n.ID == id }), err
+}
+
 // changeNamespaces creates or deletes a namespace. The answer is true or false.
 func (c *client) changeNamespaces(ctx context.Context, done, id string, calls ...call) error {
 	answer, err := c.either(ctx, "namespaces", calls...)
@@ -134,7 +148,7 @@ func (c *client) changeNamespaces(ctx context.Context, done, id string, calls ..
 		return err
 	}
 	if text := strings.TrimSpace(string(answer)); text != "true" {
-		return fmt.Errorf("%s answered %q: namespace %s was not %s", c.server(), text, id, done)
+		return fmt.Errorf("%s answered %q: namespace %s was not %s; an ID has letters, digits, - and _", c.server(), text, id, done)
 	}
 	return c.show(map[string]string{"done": done, "namespace": id}, func(w io.Writer) {
 		fmt.Fprintf(w, "%s namespace %s\n", done, id)
