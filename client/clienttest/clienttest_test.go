@@ -166,6 +166,26 @@ func TestServices(t *testing.T) {
 	want(t, names, "new", "s0", "s1", "s2", "s4", "x")
 }
 
+// What no client would show is a mistake of the test.
+func TestSetPanics(t *testing.T) {
+	for name, set := range map[string]func(r *clienttest.Registry){
+		"a service without a name": func(r *clienttest.Registry) { r.Set(rollcall.Service{}) },
+		"an instance without a port": func(r *clienttest.Registry) {
+			r.Set(rollcall.Service{Name: "stock"}, rollcall.NewInstance("10.0.0.1", 0))
+		},
+		"an instance without address": func(r *clienttest.Registry) { r.Set(rollcall.Service{Name: "stock"}, rollcall.NewInstance("", 1)) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s was taken", name)
+				}
+			}()
+			set(clienttest.New())
+		}()
+	}
+}
+
 func Example() {
 	registry := clienttest.New()
 	registry.Set(rollcall.Service{Name: "stock"}, rollcall.NewInstance("10.0.0.1", 8080))

@@ -61,8 +61,18 @@ func (r *Registry) Option() rollcall.Option {
 }
 
 // Set makes these the instances of a service, besides those that clients registered.
-// None takes all away. Empty fields of s stand for the defaults of a client.
+// None takes all away. Empty fields of s stand for the defaults of a client. An instance
+// is taken as it is, healthy or not, but it panics at one without an address or a port,
+// which no client would show, and at a service without a name.
 func (r *Registry) Set(s rollcall.Service, instances ...rollcall.Instance) {
+	if s.Name == "" {
+		panic("clienttest: Set was given a service without a name")
+	}
+	for _, in := range instances {
+		if in.IP == "" || in.Port == 0 {
+			panic("clienttest: Set was given an instance without an address or a port: " + in.Addr())
+		}
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.change(full(s), func(v *service) {

@@ -53,14 +53,22 @@ func WithRegister(options ...rollcall.RegisterOption) Option {
 // WithReady has the instance registered only once ready returns nil. It is called each
 // 100 ms until then, and its context ends when the server is to end.
 func WithReady(ready func(ctx context.Context) error) Option {
-	return func(r *runner) { r.ready = ready }
+	return func(r *runner) {
+		if ready == nil {
+			r.fault("WithReady(nil): give a function")
+		}
+		r.ready = ready
+	}
 }
 
 // WithDrain sets for how long the server goes on serving with weight 0, by default 3 s,
 // and what is called, if not nil, when that begins: it may have the server's own
-// health checks fail.
+// health checks fail. With 0 the instance is deregistered at once.
 func WithDrain(wait time.Duration, begins func()) Option {
 	return func(r *runner) {
+		if wait < 0 {
+			r.fault("WithDrain(%v): give 0 or more", wait)
+		}
 		r.drain = wait
 		if begins != nil {
 			r.draining = begins
@@ -68,8 +76,16 @@ func WithDrain(wait time.Duration, begins func()) Option {
 	}
 }
 
-// WithGrace sets how long requests may still run after that, by default 30 s.
-func WithGrace(d time.Duration) Option { return func(r *runner) { r.grace = d } }
+// WithGrace sets how long requests may still run after that, by default 30 s; with 0
+// they are cut off.
+func WithGrace(d time.Duration) Option {
+	return func(r *runner) {
+		if d < 0 {
+			r.fault("WithGrace(%v): give 0 or more", d)
+		}
+		r.grace = d
+	}
+}
 
 // runner is one run of a server.
 type runner struct {
@@ -82,11 +98,17 @@ type runner struct {
 	draining func()
 	drain    time.Duration
 	grace    time.Duration
+	faults   []error // in the options
+}
+
+func (r *runner) fault(format string, args ...any) {
+	r.faults = append(r.faults, fmt.Errorf("%w: %s", rollcall.ErrInvalidArgument, fmt.Sprintf(format, args...)))
 }
 
 // Run serves until ctx ends, or the server does, and returns when all is over. The
-// error is nil after a smooth end. Run closes the listener; the client stays the
-// caller's, to be closed afterwards.
+// error is nil after a smooth end, and [rollcall.ErrInvalidArgument], with all faults,
+// if an option is wrong: then nothing is served. Run closes the listener; the client
+// stays the caller's, to be closed afterwards.
 func Run(ctx context.Context, c *rollcall.Client, s rollcall.Service, l net.Listener, server Server, options ...Option) error {
 	r := &runner{
 		client: c, service: s, server: server, instance: rollcall.NewInstance("", 0),
@@ -94,8 +116,15 @@ func Run(ctx context.Context, c *rollcall.Client, s rollcall.Service, l net.List
 		draining: func() {},
 		drain:    defaultDrain, grace: defaultGrace,
 	}
-	for _, option := range options {
+	for n, option := range options {
+		if option == nil {
+			r.fault("option %d of Run is nil; leave it out", n+1)
+			continue
+		}
 		option(r)
+	}
+	if r.faults != nil {
+		return errors.Join(append(r.faults, l.Close())...)
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -245,6 +246,28 @@ func TestAddresses(t *testing.T) {
 	err := lifecycle.Run(t.Context(), clienttest.New().Client(t), orders(), fakeListener{addr: &net.UnixAddr{Name: "/s"}}, newFake())
 	if err == nil {
 		t.Error("a socket without an address was registered")
+	}
+}
+
+// Wrong options are told together, before anything is served.
+func TestWrongOptions(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := newFake()
+	err = lifecycle.Run(t.Context(), clienttest.New().Client(t), orders(), l, server,
+		nil, lifecycle.WithReady(nil), lifecycle.WithDrain(-1, nil), lifecycle.WithGrace(-time.Second))
+	if !errors.Is(err, rollcall.ErrInvalidArgument) {
+		t.Fatalf("got %v", err)
+	}
+	for _, part := range []string{"option 1 of Run is nil", "WithReady(nil)", "WithDrain(-1ns)", "WithGrace(-1s)"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("nothing of %s in: %v", part, err)
+		}
+	}
+	if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("the listener is not closed: %v", err)
 	}
 }
 

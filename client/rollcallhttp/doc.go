@@ -9,7 +9,9 @@
 // The host of a URL names a service if it ends in .rollcall, or if the scheme is
 // rollcall; [WithNames] changes that. Other requests pass through.
 //
-// Each service is watched from its first request on. A request is sent to the instance
+// Each service is watched from its first request on, which waits until the service is
+// known, as long as its context lets it: while the registry is away at the start of a
+// program, that can be long. A request is sent to the instance
 // that the balancer picks, over https if the instance's metadata says secure=true. If no
 // connection to it can be had, and nothing of the request was sent for that reason,
 // another instance is tried, up to three in all; what was sent is never sent again. The

@@ -152,6 +152,7 @@ func TestDeadInstances(t *testing.T) {
 	r.Set(orders(), dead(t), dead(t), serve(t, "a"))
 	for name, options := range map[string][]rollcallhttp.Option{
 		"random": nil,
+		"nil":    {rollcallhttp.WithBalancer(nil), rollcallhttp.WithNames(nil), rollcallhttp.WithKeys(nil), rollcallhttp.WithBase(nil)},
 		"turn":   {rollcallhttp.WithBalancer(balance.RoundRobin())},
 		"key":    {rollcallhttp.WithBalancer(balance.ConsistentHash()), rollcallhttp.WithKeys(func(*http.Request) uint64 { return 7 })},
 	} {
@@ -166,7 +167,7 @@ func TestDeadInstances(t *testing.T) {
 					t.Fatalf("got %q", got)
 				}
 			}
-			if failed > 10 { // what was tried may be picked again
+			if failed > 2 { // what was tried may be picked again, see draws
 				t.Errorf("%d of 50 requests failed", failed)
 			}
 		})
