@@ -1,5 +1,5 @@
-// Package httpapitest helps to test handlers: a server on a free port, and
-// requests replayed on an in-memory connection, for benchmarks.
+// Package httpapitest helps to test handlers: a server on a free port, requests
+// replayed on an in-memory connection, for benchmarks, and a core to answer from.
 package httpapitest
 
 import (

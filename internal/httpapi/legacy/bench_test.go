@@ -9,7 +9,7 @@ import (
 
 // BenchmarkRequest measures whole requests on one connection without a socket.
 func BenchmarkRequest(b *testing.B) {
-	s := newTestAPI(b, stopped{})
+	s := newTestAPI(b, httpapitest.Stopped{})
 	for port := range 10 {
 		s.replay(b, "GET", fmt.Sprintf("regService?serviceName=a&ip=10.0.0.7&port=%d&metadata=k=v", port+1), "")
 	}

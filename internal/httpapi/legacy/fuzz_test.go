@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/rollcall-registry/rollcall/internal/httpapi/httpapitest"
 	"github.com/rollcall-registry/rollcall/internal/httpapi/lookup"
 )
 
@@ -29,7 +30,7 @@ func FuzzRequest(f *testing.F) {
 		f.Add(uint8(i), "dom=a&beat="+escape(`{"ip":"1.1.1.1","port":80,"metadata":{"a":"b"}}`), "expr=a.*(")
 	}
 	f.Fuzz(func(t *testing.T, call uint8, query, form string) {
-		s := newTestAPI(t, stopped{})
+		s := newTestAPI(t, httpapitest.Stopped{})
 		s.replay(t, "GET", "regService?serviceName=a&ip=1.1.1.1&port=1", "")
 		name := calls[int(call)%len(calls)]
 		got := s.replay(t, "POST", name+"?"+printable(query), form)

@@ -3,13 +3,11 @@ package legacy
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
 	"testing"
@@ -17,7 +15,6 @@ import (
 
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
 	"github.com/rollcall-registry/rollcall/internal/httpapi/httpapitest"
-	"github.com/rollcall-registry/rollcall/internal/httpapi/lookup"
 	v1 "github.com/rollcall-registry/rollcall/internal/httpapi/v1"
 	"github.com/rollcall-registry/rollcall/internal/naming"
 	"github.com/rollcall-registry/rollcall/internal/registry"
@@ -36,7 +33,7 @@ type testServer struct {
 // newTestServer starts a server on loopback; it ends with the test.
 func newTestServer(t testing.TB) *testServer {
 	t.Helper()
-	s := newTestAPI(t, sinceStart(time.Now()))
+	s := newTestAPI(t, httpapitest.Running(time.Now()))
 	s.url = "http://" + httpapitest.Start(t, s.http)
 	return s
 }
@@ -45,14 +42,13 @@ func newTestServer(t testing.TB) *testServer {
 func newTestAPI(t testing.TB, clock naming.Clock) *testServer {
 	t.Helper()
 	discard := slog.New(slog.DiscardHandler)
-	store := registry.NewStore(registry.DefaultConfig(), naming.Sinks{})
-	core := naming.New(naming.DefaultConfig(), store, instantLog{naming.NewMachine(store, clock)}, clock, discard)
+	core, store := httpapitest.Core(clock)
 	encoder := naming.NewEncoder(naming.DefaultEncoderBudget)
 	later := v1.New(v1.Parts{
-		Core: core, Encoder: encoder, Admit: ownAddress, Pushes: noPushes{}, Members: oneMember{}, Log: discard,
+		Core: core, Encoder: encoder, Admit: httpapitest.OwnAddress, Pushes: noPushes{}, Members: oneMember{}, Log: discard,
 	})
 	api := New(Parts{
-		Core: core, Encoder: encoder, Admit: ownAddress,
+		Core: core, Encoder: encoder, Admit: httpapitest.OwnAddress,
 		ProbeTime: func(registry.ServiceKey, string) (best, worst, normalized int64) { return 1<<63 - 1, 0, 4419 },
 		Load:      func() (cpu, average, memory float64) { return 0.25, 1.5, 0.5 },
 		Members:   oneMember{},
@@ -76,22 +72,6 @@ var idle = httpapi.Route{
 	Handler: func(x *httpapi.Exchange) { x.OK() },
 }
 
-// ownAddress admits subscribers that want packets where they ask from.
-func ownAddress(r lookup.PacketRequest) lookup.PacketVerdict {
-	if r.Port > 65535 || !r.Eligible || !r.Switches.PushEnabled {
-		return lookup.PacketVerdict{}
-	}
-	addr, err := netip.ParseAddr(r.ClientIP)
-	if err != nil {
-		return lookup.PacketVerdict{}
-	}
-	v := lookup.PacketVerdict{Subscribe: true, Target: netip.AddrPortFrom(addr, uint16(r.Port))}
-	if addr != r.Peer {
-		v.Refused = "the address is not its own"
-	}
-	return v
-}
-
 type noPushes struct{}
 
 func (noPushes) PushState(int) v1.PushState { return v1.PushState{} }
@@ -103,35 +83,6 @@ func (oneMember) Self() naming.Member {
 	return naming.Member{Host: "10.0.0.1", Port: 8848, State: naming.MemberUp, Seen: 1700000000000}
 }
 func (m oneMember) Members() []naming.Member { return []naming.Member{m.Self()} }
-
-// instantLog applies what it is given, in the form in which a real log would
-// have kept it.
-type instantLog struct{ machine *naming.Machine }
-
-func (l instantLog) Propose(_ context.Context, c registry.Command) (registry.Result, error) {
-	data, err := registry.EncodeCommand(c)
-	if err != nil {
-		return registry.Result{}, err
-	}
-	applied := l.machine.Apply(data, 0).(naming.Applied)
-	return applied.Result, applied.Err
-}
-
-// sinceStart is the real clock.
-type sinceStart time.Time
-
-func (s sinceStart) Now() registry.Instant {
-	now := time.Now()
-	return registry.Instant{Wall: now.UnixMilli(), Lease: now.Sub(time.Time(s))}
-}
-
-// stopped is a clock that stands still, so that revisions are 1700000000000,
-// 1700000000001 and so on.
-type stopped struct{}
-
-func (stopped) Now() registry.Instant {
-	return registry.Instant{Wall: 1700000000000, Lease: time.Second}
-}
 
 // answer is what a request got.
 type answer struct {

@@ -15,7 +15,7 @@ var local = regexp.MustCompile(`"(lastModifiedTime|lastRefTimeStr|timestamp)":"[
 
 func TestWire(t *testing.T) {
 	httpapitest.Wire(t, *update, func(t *testing.T) func(httpapitest.WireRequest) httpapitest.WireAnswer {
-		s := newTestAPI(t, stopped{})
+		s := newTestAPI(t, httpapitest.Stopped{})
 		s.url = "http://" + httpapitest.Start(t, s.http)
 		return func(r httpapitest.WireRequest) httpapitest.WireAnswer {
 			got := s.send(t, r.Method, r.Target, r.Body, r.Headers...)

@@ -25,7 +25,7 @@ func TestAllocations(t *testing.T) {
 		{"list of 10 subscribed", "GET", listTarget(10, "") + "&udpPort=50000", 1},
 		{"register again", "POST", "/nacos/v1/ns/instance?" + benchRegistration + "&ip=10.0.0.1", 1}, // the metadata
 	} {
-		s := newTestAPI(t, sinceStart(time.Now()))
+		s := newTestAPI(t, httpapitest.Running(time.Now()))
 		for _, n := range []int{1, 10} {
 			fillService(t, s, n)
 		}

@@ -29,7 +29,7 @@ func BenchmarkRequest(b *testing.B) {
 		{"register again", "POST", "/nacos/v1/ns/instance?" + benchRegistration + "&ip=10.0.0.1"},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
-			s := newTestAPI(b, sinceStart(time.Now()))
+			s := newTestAPI(b, httpapitest.Running(time.Now()))
 			for _, n := range []int{1, 10, 1000} {
 				fillService(b, s, n)
 			}
@@ -44,7 +44,7 @@ func BenchmarkRequest(b *testing.B) {
 // BenchmarkRegisterNew registers another service with each request. The requests
 // are pipelined.
 func BenchmarkRegisterNew(b *testing.B) {
-	s := newTestAPI(b, sinceStart(time.Now()))
+	s := newTestAPI(b, httpapitest.Running(time.Now()))
 	var requests []byte
 	for i := range b.N {
 		target := strings.ReplaceAll(benchRegistration, "svc-10", fmt.Sprintf("svc-%08d", i))
@@ -86,7 +86,7 @@ const benchRegistration = "serviceName=DEFAULT_GROUP%40%40svc-10&groupName=DEFAU
 func BenchmarkEncode(b *testing.B) {
 	for _, n := range []int{10, 1000} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
-			s := newTestAPI(b, sinceStart(time.Now()))
+			s := newTestAPI(b, httpapitest.Running(time.Now()))
 			fillService(b, s, n)
 			view := s.store.View(key(fmt.Sprint("svc-", n)))
 			b.ReportAllocs()

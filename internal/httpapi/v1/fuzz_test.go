@@ -33,7 +33,7 @@ func FuzzRequest(f *testing.F) {
 		"PUT /instance/metadata/batch", "DELETE /instance/metadata/batch",
 	}
 	f.Fuzz(func(t *testing.T, call uint8, query, form string) {
-		s := newTestAPI(t, stopped{})
+		s := newTestAPI(t, httpapitest.Stopped{})
 		method, path, _ := strings.Cut(calls[int(call)%len(calls)], " ")
 		// An instance for the calls that need one.
 		s.replay(t, "POST", "/instance?serviceName=a&ip=1.1.1.1&port=1", "")

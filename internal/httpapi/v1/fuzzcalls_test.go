@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/rollcall-registry/rollcall/internal/httpapi/httpapitest"
 )
 
 // FuzzCalls sends a request to each call of this generation: never a panic or a
@@ -29,7 +31,7 @@ func FuzzCalls(f *testing.F) {
 		f.Add(uint8(i), "", params)
 	}
 	f.Fuzz(func(t *testing.T, call uint8, query, form string) {
-		s := newTestAPI(t, stopped{})
+		s := newTestAPI(t, httpapitest.Stopped{})
 		routes := s.api.Routes()
 		route := routes[int(call)%len(routes)]
 		s.replay(t, "POST", "/instance?serviceName=a&ip=1.1.1.1&port=1", "")

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollcall-registry/rollcall/internal/httpapi/httpapitest"
 	"github.com/rollcall-registry/rollcall/internal/registry"
 )
 
@@ -94,7 +95,7 @@ func subscriber(agent, clusters string) *registry.Subscriber {
 }
 
 func TestPayloadOfAServiceThatIsGone(t *testing.T) {
-	s := newTestAPI(t, stopped{})
+	s := newTestAPI(t, httpapitest.Stopped{})
 	got := string(s.api.Payload(nil, key("gone"), subscriber("Nacos-Go-Client:v1.1.4", "a,b")))
 	if want := `{"name":"DEFAULT_GROUP@@gone","clusters":"a,b","cacheMillis":10000,"hosts":[]}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
@@ -235,7 +236,7 @@ func TestChecksum(t *testing.T) {
 }
 
 func TestLastRefTimeGrowsWithEachChange(t *testing.T) {
-	s := newTestAPI(t, sinceStart(time.Now())).start(t)
+	s := newTestAPI(t, httpapitest.Running(time.Now())).start(t)
 	last := int64(0)
 	for i := range 50 {
 		s.ok(t, "POST", "/instance", fmt.Sprintf("serviceName=lr&ip=1.1.1.1&port=1&metadata=n=%d", i))

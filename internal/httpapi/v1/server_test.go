@@ -1,11 +1,9 @@
 package v1
 
 import (
-	"context"
 	"io"
 	"log/slog"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
 	"testing"
@@ -13,7 +11,6 @@ import (
 
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
 	"github.com/rollcall-registry/rollcall/internal/httpapi/httpapitest"
-	"github.com/rollcall-registry/rollcall/internal/httpapi/lookup"
 	"github.com/rollcall-registry/rollcall/internal/naming"
 	"github.com/rollcall-registry/rollcall/internal/registry"
 )
@@ -32,21 +29,20 @@ type testServer struct {
 // newTestServer starts a server on loopback; it ends with the test.
 func newTestServer(t testing.TB) *testServer {
 	t.Helper()
-	return newTestAPI(t, sinceStart(time.Now())).start(t)
+	return newTestAPI(t, httpapitest.Running(time.Now())).start(t)
 }
 
 // newTestAPI is a server without a listener.
 func newTestAPI(t testing.TB, clock naming.Clock) *testServer {
 	t.Helper()
 	discard := slog.New(slog.DiscardHandler)
-	store := registry.NewStore(registry.DefaultConfig(), naming.Sinks{})
-	core := naming.New(naming.DefaultConfig(), store, instantLog{naming.NewMachine(store, clock)}, clock, discard)
+	core, store := httpapitest.Core(clock)
 	told := &figures{}
 	alone := naming.NewAlone(clock)
 	alone.SetAddress("127.0.0.1", 8848)
 	api := New(Parts{
 		Core: core, Encoder: naming.NewEncoder(naming.DefaultEncoderBudget),
-		Admit: ownAddress, Pushes: told, Probes: told, Machine: told, Members: alone,
+		Admit: httpapitest.OwnAddress, Pushes: told, Probes: told, Machine: told, Members: alone,
 		Ready: func() error { return told.ready }, Levels: OneLevel{&told.level}, Log: discard,
 	})
 	nothing := httpapi.Route{ // for benchmarks: what HTTP alone costs
@@ -59,54 +55,6 @@ func newTestAPI(t testing.TB, clock naming.Clock) *testServer {
 func (s *testServer) start(t testing.TB) *testServer {
 	s.url = "http://" + httpapitest.Start(t, s.http)
 	return s
-}
-
-// instantLog applies what it is given, in the form in which a real log would
-// have kept it.
-type instantLog struct{ machine *naming.Machine }
-
-func (l instantLog) Propose(_ context.Context, c registry.Command) (registry.Result, error) {
-	data, err := registry.EncodeCommand(c)
-	if err != nil {
-		return registry.Result{}, err
-	}
-	applied := l.machine.Apply(data, 0).(naming.Applied)
-	return applied.Result, applied.Err
-}
-
-// sinceStart is the real clock.
-type sinceStart time.Time
-
-func (s sinceStart) Now() registry.Instant {
-	now := time.Now()
-	return registry.Instant{Wall: now.UnixMilli(), Lease: now.Sub(time.Time(s))}
-}
-
-// stopped is a clock that stands still, so that revisions are 1700000000000,
-// 1700000000001 and so on.
-type stopped struct{}
-
-func (stopped) Now() registry.Instant {
-	return registry.Instant{Wall: 1700000000000, Lease: time.Second}
-}
-
-// ownAddress admits subscribers that want packets where they ask from.
-func ownAddress(r lookup.PacketRequest) lookup.PacketVerdict {
-	if r.Port > 65535 || !r.Eligible || !r.Switches.PushEnabled {
-		return lookup.PacketVerdict{}
-	}
-	addr := r.Peer
-	if r.ClientIP != "" {
-		var err error
-		if addr, err = netip.ParseAddr(r.ClientIP); err != nil {
-			return lookup.PacketVerdict{}
-		}
-	}
-	v := lookup.PacketVerdict{Subscribe: true, Target: netip.AddrPortFrom(addr, uint16(r.Port))}
-	if addr != r.Peer {
-		v.Refused = "the address is not its own"
-	}
-	return v
 }
 
 // answer is what a request got.

@@ -11,7 +11,7 @@ var update = flag.Bool("update", false, "write the answers of this build into te
 
 func TestWire(t *testing.T) {
 	httpapitest.Wire(t, *update, func(t *testing.T) func(httpapitest.WireRequest) httpapitest.WireAnswer {
-		s := newTestAPI(t, stopped{}).start(t)
+		s := newTestAPI(t, httpapitest.Stopped{}).start(t)
 		return func(r httpapitest.WireRequest) httpapitest.WireAnswer {
 			got := s.send(t, r.Method, r.Target, r.Body, r.Headers...)
 			return httpapitest.WireAnswer{Status: got.status, ContentType: got.contentType, Body: got.body}

@@ -9,15 +9,12 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
 	"github.com/rollcall-registry/rollcall/internal/httpapi/httpapitest"
-	"github.com/rollcall-registry/rollcall/internal/httpapi/lookup"
 	"github.com/rollcall-registry/rollcall/internal/httpapi/modern"
 	"github.com/rollcall-registry/rollcall/internal/naming"
 	"github.com/rollcall-registry/rollcall/internal/registry"
@@ -44,15 +41,14 @@ type Server struct {
 // New returns a server without a listener.
 func New(t testing.TB, make func(modern.Parts) API) *Server {
 	t.Helper()
-	clock := stopped{}
 	discard := slog.New(slog.DiscardHandler)
-	s := &Server{Store: registry.NewStore(registry.DefaultConfig(), naming.Sinks{}), Told: &Figures{}}
-	s.Core = naming.New(naming.DefaultConfig(), s.Store, instantLog{naming.NewMachine(s.Store, clock)}, clock, discard)
-	alone := naming.NewAlone(clock)
+	s := &Server{Told: &Figures{}}
+	s.Core, s.Store = httpapitest.Core(httpapitest.Stopped{})
+	alone := naming.NewAlone(httpapitest.Stopped{})
 	alone.SetAddress("127.0.0.1", 8848)
 	api := make(modern.Parts{
 		Core: s.Core, Encoder: naming.NewEncoder(naming.DefaultEncoderBudget), Members: alone,
-		Admit: admit, Load: s.Told.load, Connections: s.Told,
+		Admit: httpapitest.OwnAddress, Load: s.Told.load, Connections: s.Told,
 		Ready: func() error { return s.Told.Ready }, Levels: s.Told, Log: discard,
 	})
 	s.routes = api.Routes()
@@ -115,42 +111,6 @@ func (f *Figures) Shed(target int, _ string) { f.Sheds = append(f.Sheds, target)
 
 // SetLevel implements [modern.LogLevels].
 func (f *Figures) SetLevel(_ string, level slog.Level) { f.Level = level }
-
-// admit lets subscribers have packets where they ask from.
-func admit(r lookup.PacketRequest) lookup.PacketVerdict {
-	addr, err := netip.ParseAddr(r.ClientIP)
-	if err != nil || r.Port > 65535 || !r.Eligible {
-		return lookup.PacketVerdict{}
-	}
-	v := lookup.PacketVerdict{Subscribe: true, Target: netip.AddrPortFrom(addr, uint16(r.Port))}
-	if addr != r.Peer {
-		v.Refused = "the address is not its own"
-	}
-	return v
-}
-
-// instantLog applies what it is given, in the form in which a real log would have
-// kept it.
-type instantLog struct{ machine *naming.Machine }
-
-// Propose implements [naming.Log].
-func (l instantLog) Propose(_ context.Context, c registry.Command) (registry.Result, error) {
-	data, err := registry.EncodeCommand(c)
-	if err != nil {
-		return registry.Result{}, err
-	}
-	applied := l.machine.Apply(data, 0).(naming.Applied)
-	return applied.Result, applied.Err
-}
-
-// stopped is a clock that stands still, so that revisions are 1700000000000,
-// 1700000000001 and so on.
-type stopped struct{}
-
-// Now implements [naming.Clock].
-func (stopped) Now() registry.Instant {
-	return registry.Instant{Wall: 1700000000000, Lease: time.Second}
-}
 
 // Answer is what a request got.
 type Answer struct {
