@@ -1,6 +1,8 @@
 package modern
 
 import (
+	"strconv"
+
 	"github.com/rollcall-registry/rollcall/internal/httpapi"
 	"github.com/rollcall-registry/rollcall/internal/httpapi/result"
 	"github.com/rollcall-registry/rollcall/internal/naming"
@@ -44,6 +46,29 @@ func (a *API) Client(x *httpapi.Exchange) (Client, error) {
 		return Client{}, &result.Fault{Status: 404, Code: result.ResourceNotFound, Data: "clientId [ " + id + " ] not exist"}
 	}
 	return Client{ID: id, Ephemeral: c.Ephemeral, Updated: c.Updated, IP: c.IP, Port: c.Port}, nil
+}
+
+// Shown returns the handler that shows one client; rest writes what the generations
+// show in ways of their own.
+func (a *API) Shown(rest func([]byte, *Client) []byte) httpapi.Handler {
+	return func(x *httpapi.Exchange) {
+		c, err := a.Client(x)
+		if err != nil {
+			a.Fail(x, err)
+			return
+		}
+		b := AppendText(append(result.Begin(x.Scratch[:0]), '{'), "clientId", c.ID)
+		b = strconv.AppendBool(append(b, `,"ephemeral":`...), c.Ephemeral)
+		b = strconv.AppendInt(append(b, `,"lastUpdatedTime":`...), c.Updated, 10)
+		if conn := c.Connection; conn != nil {
+			b = append(b, `,"clientType":"connection","connectType":"GRPC"`...)
+			b = AppendText(b, "appName", conn.App)
+			b = AppendText(b, "version", conn.Version)
+		} else {
+			b = append(b, `,"clientType":"ipPort"`...)
+		}
+		a.Data(x, append(rest(b, &c), '}'))
+	}
 }
 
 // Published returns the handler that lists what the client of a call registered; each

@@ -95,7 +95,7 @@ func (a *API) clientRoutes() []httpapi.Route {
 	const base = "/v2/ns/client"
 	return []httpapi.Route{
 		httpapi.Get(base+"/list", resourceAdmin, a.Clients),
-		httpapi.Get(base, resourceAdmin, a.client),
+		httpapi.Get(base, resourceAdmin, a.Shown(appendClient)),
 		httpapi.Get(base+"/publish/list", resourceAdmin, a.Published(appendPublished)),
 		httpapi.Get(base+"/subscribe/list", resourceAdmin, a.Subscribed(appendSubscribed)),
 		httpapi.Get(base+"/service/publisher/list", resourceAdmin, a.Named(a.Publishers(clientsOf, publishesAt, appendPublisher))),

@@ -10,26 +10,10 @@ import (
 	"github.com/rollcall-registry/rollcall/internal/registry"
 )
 
-// client answers GET /client. The port is a text.
-func (a *API) client(x *httpapi.Exchange) {
-	c, err := a.Client(x)
-	if err != nil {
-		a.Fail(x, err)
-		return
-	}
-	b := modern.AppendText(append(result.Begin(x.Scratch[:0]), '{'), "clientId", c.ID)
-	b = strconv.AppendBool(append(b, `,"ephemeral":`...), c.Ephemeral)
-	b = strconv.AppendInt(append(b, `,"lastUpdatedTime":`...), c.Updated, 10)
-	if conn := c.Connection; conn != nil {
-		b = append(b, `,"clientType":"connection","connectType":"GRPC"`...)
-		b = modern.AppendText(b, "appName", conn.App)
-		b = modern.AppendText(b, "version", conn.Version)
-	} else {
-		b = append(b, `,"clientType":"ipPort"`...)
-	}
+// appendClient ends what GET /client shows. The port is a text.
+func appendClient(b []byte, c *modern.Client) []byte {
 	b = modern.AppendText(b, "clientIp", c.IP)
-	b = modern.AppendText(b, "clientPort", strconv.Itoa(int(c.Port)))
-	a.Data(x, append(b, '}'))
+	return modern.AppendText(b, "clientPort", strconv.Itoa(int(c.Port)))
 }
 
 // appendPublished appends what a client registered, for GET /client/publish/list.

@@ -104,7 +104,7 @@ func (a *API) clientViewRoutes() []httpapi.Route {
 	const base = "/v3/admin/ns/client"
 	return []httpapi.Route{
 		httpapi.Get(base+"/list", resourceClients, a.Clients),
-		httpapi.Get(base, resourceClients, a.client),
+		httpapi.Get(base, resourceClients, a.Shown(appendClient)),
 		httpapi.Get(base+"/publish/list", resourceClients, a.Published(appendPublished)),
 		httpapi.Get(base+"/subscribe/list", resourceClients, a.Subscribed(appendSubscribed)),
 		httpapi.Get(base+"/service/publisher/list", resourceClients, a.Named(a.Publishers(clientsOf, publishesAt, appendPublisher))),

@@ -10,27 +10,14 @@ import (
 	"github.com/rollcall-registry/rollcall/internal/registry"
 )
 
-// client answers GET /client. Of a client that is an address nothing is shown but
-// its ID, which holds it (live 3.0.3).
-func (a *API) client(x *httpapi.Exchange) {
-	c, err := a.Client(x)
-	if err != nil {
-		a.Fail(x, err)
-		return
+// appendClient ends what GET /client shows. Of a client that is an address nothing is
+// shown but its ID, which holds it (live 3.0.3).
+func appendClient(b []byte, c *modern.Client) []byte {
+	if c.Connection == nil {
+		return append(b, `,"connectType":null,"appName":null,"version":null,"clientIp":null,"clientPort":0`...)
 	}
-	b := modern.AppendText(append(result.Begin(x.Scratch[:0]), '{'), "clientId", c.ID)
-	b = strconv.AppendBool(append(b, `,"ephemeral":`...), c.Ephemeral)
-	b = strconv.AppendInt(append(b, `,"lastUpdatedTime":`...), c.Updated, 10)
-	if conn := c.Connection; conn != nil {
-		b = append(b, `,"clientType":"connection","connectType":"GRPC"`...)
-		b = modern.AppendText(b, "appName", conn.App)
-		b = modern.AppendText(b, "version", conn.Version)
-		b = modern.AppendText(b, "clientIp", c.IP)
-		b = strconv.AppendInt(append(b, `,"clientPort":`...), int64(c.Port), 10)
-	} else {
-		b = append(b, `,"clientType":"ipPort","connectType":null,"appName":null,"version":null,"clientIp":null,"clientPort":0`...)
-	}
-	a.Data(x, append(b, '}'))
+	b = modern.AppendText(b, "clientIp", c.IP)
+	return strconv.AppendInt(append(b, `,"clientPort":`...), int64(c.Port), 10)
 }
 
 // appendPublished appends what a client registered, for GET /client/publish/list.
