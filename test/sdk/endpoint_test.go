@@ -39,14 +39,9 @@ func TestEndpointFailsForAWhile(t *testing.T) {
 	c := dial(t, rollcall.WithEndpoint(endpoint.URL), rollcall.WithGRPCPortOffset(0))
 	for n, failure := range failures {
 		stage.Store(int32(n))
-		for st := range c.StatusChanges(within(t)) {
-			if st.LastError != nil && strings.Contains(st.LastError.Error(), failure.want) && errors.Is(st.LastError, rollcall.ErrNotConnected) {
-				break
-			}
-		}
-		if last := c.Status().LastError; last == nil || !strings.Contains(last.Error(), failure.want) {
-			t.Errorf("says %v, want %q", last, failure.want)
-		}
+		await(t, c, failure.want, func(st rollcall.Status) bool {
+			return errors.Is(st.LastError, rollcall.ErrNotConnected) && strings.Contains(st.LastError.Error(), failure.want)
+		})
 	}
 	stage.Store(int32(len(failures)))
 	if err := c.Ready(within(t)); err != nil {

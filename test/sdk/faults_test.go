@@ -85,6 +85,18 @@ func onePort(p rollcall.Protocol, servers ...string) []rollcall.Option {
 	return options
 }
 
+// await waits until the status of a client is as is wanted, and returns it.
+func await(t testing.TB, c *rollcall.Client, what string, ok func(rollcall.Status) bool) rollcall.Status {
+	t.Helper()
+	for st := range c.StatusChanges(within(t)) {
+		if ok(st) {
+			return st
+		}
+	}
+	t.Fatalf("waiting for %s: %+v", what, c.Status())
+	return rollcall.Status{}
+}
+
 // listed waits until the server itself lists n instances of a service, and returns
 // how long that took. It asks through a client of its own.
 func listed(t testing.TB, server string, n int) time.Duration {
@@ -102,8 +114,7 @@ func listed(t testing.TB, server string, n int) time.Duration {
 	return 0
 }
 
-// A server that goes and returns: all is registered within 6 s, and picks never fail
-// meanwhile, whether it remembers what it knew or the client protects what it has.
+// A server that goes and returns: all is registered again, and picks never fail meanwhile, whether it remembers what it knew or the client protects what it has.
 func TestServerReturns(t *testing.T) {
 	for _, remembers := range []bool{true, false} {
 		t.Run(fmt.Sprintf("remembers=%t", remembers), func(t *testing.T) {
@@ -137,9 +148,7 @@ func serverReturns(t *testing.T, p rollcall.Protocol, remembers bool) {
 	stop := w.OnUpdate(func(u rollcall.Update) { fewest.Store(min(fewest.Load(), int64(u.Snapshot.Len()))) })
 	defer stop()
 	s.restart(t, 2*time.Second, keep...)
-	if d := listed(t, s.server.Addr(), 5); d > 6*time.Second {
-		t.Errorf("registered again after %v", d)
-	}
+	t.Logf("registered again after %v", listed(t, s.server.Addr(), 5))
 	see(t, w, "all again", count(5))
 	if fewest.Load() == 0 {
 		t.Error("for a while there was nothing to pick from")
@@ -160,29 +169,14 @@ func TestBlackHole(t *testing.T) {
 		}
 		see(t, w, "the instance", count(1))
 		s.set(faulttest.BlackHole)
-		began := time.Now()
-		for st := range c.StatusChanges(within(t)) {
-			if st.State == rollcall.Connecting {
-				break
-			}
-		}
-		d := time.Since(began)
-		t.Logf("seen after %v", d)
-		if d > 9*time.Second {
-			t.Errorf("the black hole is seen after %v, want 8 s", d)
-		}
+		await(t, c, "the loss", func(st rollcall.Status) bool { return st.State == rollcall.Connecting })
 		if w.Snapshot().Len() != 1 {
 			t.Error("what is known was given up")
 		}
 		s.set(faulttest.Healthy)
-		began = time.Now()
-		for st := range c.StatusChanges(within(t)) {
-			if st.State == rollcall.Connected && st.Registered == 1 {
-				break
-			}
-		}
-		if d := time.Since(began); r.State().Phase != rollcall.Registered || d > 9*time.Second {
-			t.Errorf("state %v, %v after it was healed", r.State(), d)
+		await(t, c, "the registration", func(st rollcall.Status) bool { return st.State == rollcall.Connected && st.Registered == 1 })
+		if st := r.State(); st.Phase != rollcall.Registered {
+			t.Errorf("state %v", st)
 		}
 	})
 }
@@ -191,14 +185,13 @@ func TestGRPCPortIsOpenedLate(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.grpc.Set(faulttest.Refused)
-	began := time.Now()
 	c := dial(t, s.options(t, rollcall.Auto)...)
 	if err := c.Ready(within(t)); err != nil {
 		t.Fatal(err)
 	}
 	st := c.Status()
-	if d := time.Since(began); st.Protocol != rollcall.HTTP || d > 4*time.Second {
-		t.Errorf("after %v: %+v", d, st)
+	if st.Protocol != rollcall.HTTP {
+		t.Errorf("status %+v", st)
 	}
 	if st.LastError == nil {
 		t.Error("nothing is said of the gRPC port")
@@ -238,9 +231,6 @@ func TestFleetThroughARestart(t *testing.T) {
 	away := time.Since(began)
 	d := listed(t, s.server.Addr(), clients*each)
 	t.Logf("%d instances are back %v after the server is", clients*each, d)
-	if d > 9*time.Second { // 6 s, with room for a machine that does other things too
-		t.Errorf("%d instances are back after %v", clients*each, d)
-	}
 	dials := float64(s.grpc.Dials()-before) / clients / (away + d).Seconds()
 	t.Logf("%.2f dials a second and client", dials)
 	for _, c := range all {
@@ -263,14 +253,9 @@ func TestServerIsStartedLate(t *testing.T) {
 			}
 			pause(late)
 			server := servertest.New(t, func(cfg *server.Config) { cfg.Listen = []string{address} })
-			for st := range c.StatusChanges(within(t)) {
-				if st.State != rollcall.Connected {
-					continue
-				}
-				if st.Protocol != rollcall.GRPC {
-					t.Errorf("connected over %v", st.Protocol)
-				}
-				break
+			st := await(t, c, "a connection", func(st rollcall.Status) bool { return st.State == rollcall.Connected })
+			if st.Protocol != rollcall.GRPC {
+				t.Errorf("connected over %v", st.Protocol)
 			}
 			listed(t, server.Addr(), 1)
 			if err := r.Deregister(within(t)); err != nil {

@@ -10,8 +10,9 @@ import (
 	"github.com/rollcall-registry/rollcall/servertest"
 )
 
-// patience is how long a test waits for what must come.
-const patience = 20 * time.Second
+// patience is how long a test waits for what must come: only a test that hangs needs it.
+// How long things take is measured by benchmarks, and tried in bubbles of synctest.
+const patience = time.Minute
 
 func within(t testing.TB) context.Context {
 	t.Helper()
@@ -75,9 +76,7 @@ func TestHTTPLife(t *testing.T) {
 	if st := r.State(); st.Phase != rollcall.Registered {
 		t.Errorf("state %v", st)
 	}
-	started := time.Now()
 	s := see(t, w, "the instance", count(1))
-	t.Logf("seen %v after it was registered", time.Since(started))
 	if in := s.At(0); in.Addr() != "10.0.0.7:8080" || in.Metadata["version"] != "2" || !in.Available() || in.Cluster != "DEFAULT" {
 		t.Errorf("got %+v", in)
 	}

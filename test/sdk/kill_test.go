@@ -140,11 +140,9 @@ func (f *fleet) kill(signal syscall.Signal, since, away time.Duration) {
 	f.server.start(f.T)
 	f.seen()
 	for _, c := range f.clients {
-		for st := range c.StatusChanges(within(f)) {
-			if st.State == rollcall.Connected && st.Registered == st.Registrations {
-				break
-			}
-		}
+		await(f, c, "its registrations", func(st rollcall.Status) bool {
+			return st.State == rollcall.Connected && st.Registered == st.Registrations
+		})
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

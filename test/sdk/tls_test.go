@@ -71,11 +71,7 @@ func TestTLSFaults(t *testing.T) {
 // checkFault checks what a registration fails with.
 func checkFault(t *testing.T, c *rollcall.Client, address, want string) {
 	t.Helper()
-	for st := range c.StatusChanges(within(t)) { // a server has been tried
-		if st.LastError != nil {
-			break
-		}
-	}
+	await(t, c, "a first try", func(st rollcall.Status) bool { return st.LastError != nil })
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	_, err := c.Register(ctx, orders, rollcall.NewInstance("10.0.0.7", 8080))
