@@ -16,9 +16,10 @@ func (f FilterOption) applyQuery(c *filter) { f(c) }
 // Health is which instances are shown by their health.
 type Health uint8
 
-// The choices.
+// The choices. Health is as servers see it; whether an instance is enabled and has
+// weight does not matter.
 const (
-	AnyHealth Health = iota
+	AnyHealth Health = iota // all instances
 	OnlyHealthy
 	OnlyUnhealthy
 )

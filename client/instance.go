@@ -17,26 +17,31 @@ import (
 // with what most want; the zero value would be disabled, unhealthy and of no
 // weight.
 //
-// An Instance in a [Snapshot] is shared: neither it nor its Metadata may be
-// changed.
+// An Instance in a [Snapshot] is shared, and so is its Metadata, with other instances
+// too: neither may be changed.
 type Instance struct {
 	// ID is what the server made of the instance. When registering it is usually
 	// empty.
 	ID string
-	// IP is an address or a host name.
+	// IP is an address, IPv4 or IPv6, or a host name.
 	IP   string
-	Port uint16
-	// Weight is the share of requests that the instance wants, 0 to 10000; 0
-	// means none.
-	Weight  float64
+	Port uint16 // not 0
+	// Weight is the share of requests that the instance wants, 0 to 10000; 0 means none.
+	// A smaller one than 0.01 that is not 0 becomes 0.01, as on servers.
+	Weight float64
+	// Healthy is what servers think of the instance, by its beats, its connection or
+	// their probes.
 	Healthy bool
 	// Enabled is false for an instance that an operator or its owner took out.
 	Enabled bool
 	// Ephemeral instances live as long as their client says so; others until they
 	// are deregistered.
 	Ephemeral bool
-	// Cluster is the group of instances within the service, by default DEFAULT.
-	Cluster  string
+	// Cluster is the group of instances within the service, by default DEFAULT: up to 64
+	// letters, digits and dashes.
+	Cluster string
+	// Metadata is what the instance says of itself, such as its version or zone. Servers
+	// bound it: Rollcall to 64 KiB unless told otherwise, the original to less.
 	Metadata map[string]string
 }
 
@@ -53,10 +58,10 @@ func NewInstance(ip string, port uint16, options ...InstanceOption) Instance {
 	return i
 }
 
-// Weighted sets the weight.
+// Weighted sets the weight, 0 to 10000, by default 1.
 func Weighted(weight float64) InstanceOption { return func(i *Instance) { i.Weight = weight } }
 
-// InCluster sets the cluster.
+// InCluster sets the cluster, by default DEFAULT.
 func InCluster(name string) InstanceOption { return func(i *Instance) { i.Cluster = name } }
 
 // Tagged adds an entry to the metadata.
@@ -69,7 +74,8 @@ func Tagged(key, value string) InstanceOption {
 	}
 }
 
-// Persistent makes the instance one that stays until it is deregistered.
+// Persistent makes the instance one that stays until it is deregistered, whatever becomes
+// of the client. Its health is a matter of the server's probes.
 func Persistent() InstanceOption { return func(i *Instance) { i.Ephemeral = false } }
 
 // Addr returns host:port.

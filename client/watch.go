@@ -23,7 +23,7 @@ func (f FilterOption) applyWatch(c *watchConfig) { f(&c.filter) }
 
 // Watch is the live view of a service.
 type Watch struct {
-	*feed[Snapshot, Update]
+	feed   *feed[Snapshot, Update]
 	entry  *entry
 	filter filter
 	// offered, of capacity 1, holds what is to be filtered by functions of the user,
@@ -78,7 +78,7 @@ func (c *Client) addWatch(s wire.Service, f filter) (*Watch, error) {
 
 // waitKnown waits until the state is known, and closes the watch if that fails.
 func (w *Watch) waitKnown(ctx context.Context) error {
-	err := w.first(ctx, &w.entry.changed, func() (bool, error) {
+	err := w.feed.first(ctx, &w.entry.changed, func() (bool, error) {
 		return w.Snapshot().Source() != FromNowhere, w.entry.failure
 	})
 	if err != nil {
@@ -106,7 +106,7 @@ func (w *Watch) sift() {
 		select {
 		case s := <-w.offered:
 			w.show(s)
-		case <-w.ended:
+		case <-w.feed.ended:
 			return
 		}
 	}
@@ -115,7 +115,7 @@ func (w *Watch) sift() {
 // show makes a snapshot the present one, after filtering, if that makes a difference.
 // Calls follow each other.
 func (w *Watch) show(s *Snapshot) {
-	s = w.filter.apply(w.client, s)
+	s = w.filter.apply(w.feed.client, s)
 	if !w.Snapshot().like(s.info, s.instances) && w.feed.show(s) {
 		w.entry.changed.send()
 	}
@@ -126,25 +126,25 @@ func (w *Watch) Service() Service { return Service(w.entry.service) }
 
 // Snapshot returns the present state, never nil. It takes no lock. After Close it is
 // the last one.
-func (w *Watch) Snapshot() *Snapshot { return w.state.Load() }
+func (w *Watch) Snapshot() *Snapshot { return w.feed.state.Load() }
 
 // Updates returns the channel of changes, always the same one. The first Update is
 // the present state, even when it is not known yet and empty for that reason; its
 // snapshot's source tells. The channel holds one Update: if nobody took it, the next
 // takes its place. It is closed with the watch. Readers of one channel share it; All
 // and OnUpdate have one of their own.
-func (w *Watch) Updates() <-chan Update { return w.channel() }
+func (w *Watch) Updates() <-chan Update { return w.feed.channel() }
 
 // All yields the present state and each change, the latest if the loop is slow, until
 // ctx ends or the watch is closed, and then once the error: that of ctx, or ErrClosed.
 func (w *Watch) All(ctx context.Context) iter.Seq2[Update, error] {
-	return w.all(ctx, func(cause error) error { return opError("watch", w.Service(), cause) })
+	return w.feed.all(ctx, func(cause error) error { return opError("watch", w.Service(), cause) })
 }
 
 // OnUpdate calls f with the present state and with each change, on a goroutine of its
 // own, one call at a time, the latest if f is slow. stop ends it and does not wait
 // for f. If f panics, that is logged and the next change is given to it all the same.
-func (w *Watch) OnUpdate(f func(Update)) (stop func()) { return w.each(f) }
+func (w *Watch) OnUpdate(f func(Update)) (stop func()) { return w.feed.each(f) }
 
 // Close ends the watch. The last one of a service unsubscribes. Closing again does
 // nothing.
@@ -167,7 +167,7 @@ func (w *Watch) end() bool {
 	if !w.feed.end() {
 		return false
 	}
-	w.client.counts.watches.Add(-1)
+	w.feed.client.counts.watches.Add(-1)
 	w.entry.changed.send()
 	return true
 }

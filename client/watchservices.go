@@ -51,7 +51,7 @@ type servicesList struct {
 
 // ServiceWatch is the live list of the services that match a pattern.
 type ServiceWatch struct {
-	*feed[servicesList, ServicesUpdate]
+	feed    *feed[servicesList, ServicesUpdate]
 	pattern *pattern
 }
 
@@ -138,7 +138,7 @@ func (c *Client) addServiceWatch(key wire.Pattern) (*ServiceWatch, error) {
 
 // waitKnown waits until the list is known, and closes the watch if that fails.
 func (w *ServiceWatch) waitKnown(ctx context.Context) error {
-	err := w.first(ctx, &w.pattern.changed, func() (bool, error) { return w.state.Load().known, w.pattern.failure })
+	err := w.feed.first(ctx, &w.pattern.changed, func() (bool, error) { return w.feed.state.Load().known, w.pattern.failure })
 	if err != nil {
 		_ = w.Close()
 	}
@@ -291,7 +291,7 @@ func (p *pattern) set(change func([]Service) []Service, complete bool) {
 	}
 	p.shown = &servicesList{list, true}
 	for _, w := range p.watches {
-		w.show(p.shown)
+		w.feed.show(p.shown)
 	}
 }
 
@@ -304,19 +304,19 @@ func (w *ServiceWatch) Pattern() Pattern { return Pattern(w.pattern.pattern) }
 
 // Services returns the present list, sorted, which must not be changed. It takes no
 // lock. After Close it is the last one.
-func (w *ServiceWatch) Services() []Service { return w.state.Load().services }
+func (w *ServiceWatch) Services() []Service { return w.feed.state.Load().services }
 
 // Updates returns the channel of changes, as [Watch.Updates] does: the first one is the
 // list as it is, the channel holds one, and it is closed with the watch.
-func (w *ServiceWatch) Updates() <-chan ServicesUpdate { return w.channel() }
+func (w *ServiceWatch) Updates() <-chan ServicesUpdate { return w.feed.channel() }
 
 // All yields the present list and each change, as [Watch.All] does.
 func (w *ServiceWatch) All(ctx context.Context) iter.Seq2[ServicesUpdate, error] {
-	return w.all(ctx, w.Pattern().opError)
+	return w.feed.all(ctx, w.Pattern().opError)
 }
 
 // OnUpdate calls f with the present list and with each change, as [Watch.OnUpdate] does.
-func (w *ServiceWatch) OnUpdate(f func(ServicesUpdate)) (stop func()) { return w.each(f) }
+func (w *ServiceWatch) OnUpdate(f func(ServicesUpdate)) (stop func()) { return w.feed.each(f) }
 
 // Close ends the watch. Closing again does nothing.
 func (w *ServiceWatch) Close() error {
@@ -329,3 +329,6 @@ func (w *ServiceWatch) Close() error {
 	}
 	return nil
 }
+
+// end closes the channels of the watch and reports whether they were open.
+func (w *ServiceWatch) end() bool { return w.feed.end() }
