@@ -164,6 +164,10 @@ func (e *entry) row(w io.Writer, namespaces bool) {
 	row(w, append([]string{stamp(e.time), kind}, append(column(namespaces, service.Namespace), name, about, why)...)...)
 }
 
+// aboutColumns bounds what a table shows of what an event is about, which for one of a
+// subscriber ends with what that calls itself.
+const aboutColumns = 64
+
 // words says what happened, where, to whom, and why.
 func (e *entry) words() (kind string, service opsv1.Service, about, why string) {
 	if p := e.push; p != nil {
@@ -188,7 +192,7 @@ func (e *entry) words() (kind string, service opsv1.Service, about, why string) 
 	case v.Lost > 0:
 		about = strconv.FormatUint(v.Lost, 10) + " entries"
 	case v.Instance == nil && v.Detail != "":
-		about = v.Detail
+		about = cut(v.Detail, aboutColumns)
 	case v.Detail != "":
 		why += ", " + v.Detail
 	}

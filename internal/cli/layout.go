@@ -81,6 +81,8 @@ func expected(heading string) int {
 		return len(stampForm)
 	case "INSTANCE", "ABOUT":
 		return len("255.255.255.255:65535")
+	case "REMARKS":
+		return len("was unhealthy")
 	case "EVENT":
 		return len("service created")
 	case "HEALTH":

@@ -84,12 +84,12 @@ b  c
 func TestLayoutInParts(t *testing.T) {
 	t.Parallel()
 	l := &layout{width: 50, parts: true}
-	got := laidOut(t, l, []string{"TIME", "REMARKS", "KIND"}, []string{"nothing is there"}) +
+	got := laidOut(t, l, []string{"TIME", "WHY", "KIND"}, []string{"nothing is there"}) +
 		laidOut(t, l, []string{stamp(0), "", kind(true)}) +
 		laidOut(t, l, []string{stamp(1), "was unhealthy and slow", kind(false)})
-	const want = `TIME                      REMARKS  KIND
+	const want = `TIME                      WHY  KIND
 nothing is there
-1970-01-01T00:00:00.000Z           ephemeral
+1970-01-01T00:00:00.000Z       ephemeral
 1970-01-01T00:00:00.001Z  was unhealt…  persistent
 `
 	if got != want {
