@@ -100,7 +100,7 @@ func (c *conn) readParts() *requestFault {
 	parts := multipart.NewReader(bytes.NewReader(x.body), options["boundary"])
 	for {
 		part, err := parts.NextPart()
-		if err == io.EOF { //nolint:errorlint // a wrapped one is an end without the last boundary
+		if err == io.EOF { // a wrapped one is an end without the last boundary
 			return nil
 		}
 		if err != nil {
