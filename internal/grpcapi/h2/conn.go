@@ -281,6 +281,7 @@ func (c *conn) fill() error {
 // fillOrWait is called with the socket by the runtime's poller: it takes a reader
 // and reads, or gives it back and has the poller wait.
 func (c *conn) fillOrWait(fd uintptr) (done bool) {
+	c.server.writers.giveWay(c)
 	c.takeReader()
 	c.fd, c.filling = int(fd), true
 	_, c.fillErr = c.reader.buf.Peek(1)
