@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 )
 
@@ -51,8 +52,10 @@ func (i Instance) check(h *Host) error {
 		return errAbsent
 	case !h.Healthy:
 		return errUnhealthy
-	case h.Weight != 1 || h.Enabled == i.Disabled:
-		return fmt.Errorf("has weight %v and is enabled: %t", h.Weight, h.Enabled)
+	case math.Abs(h.Weight-i.Weight()) > 0.5/revisions:
+		return fmt.Errorf("has weight %v, not %v", h.Weight, i.Weight())
+	case h.Enabled == i.Disabled:
+		return fmt.Errorf("is enabled: %t", h.Enabled)
 	}
 	for key, value := range i.Metadata() {
 		if h.Metadata[key] != value {
@@ -67,21 +70,24 @@ var (
 	errUnhealthy = errors.New("is unhealthy")
 )
 
-// Revision returns the greatest revision in an encoded list, 0 for none.
+// Revision returns the greatest revision in an encoded list, in whatever nesting, 0 for
+// none.
 func Revision(list []byte) int64 {
 	var greatest int64
-	mark := []byte(RevisionMark)
+	mark := []byte("weight")
 	for {
 		at := bytes.Index(list, mark)
 		if at < 0 {
 			return greatest
 		}
-		list = list[at+len(mark):]
-		var n int64
-		for len(list) > 0 && list[0] >= '0' && list[0] <= '9' && n < 1<<53 {
-			n = n*10 + int64(list[0]-'0')
-			list = list[1:]
+		list = bytes.TrimLeft(list[at+len(mark):], "\\\": ")
+		end := 0
+		for end < len(list) && (list[end] >= '0' && list[end] <= '9' || list[end] == '.') {
+			end++
 		}
-		greatest = max(greatest, n)
+		if weight, err := strconv.ParseFloat(string(list[:end]), 64); err == nil && weight > 1 && weight <= 1+MaxRevision/revisions {
+			greatest = max(greatest, int64(math.Round((weight-1)*revisions)))
+		}
+		list = list[end:]
 	}
 }

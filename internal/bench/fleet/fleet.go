@@ -40,7 +40,9 @@ type Service struct {
 type Instance struct {
 	Service
 	Host int // within the service, from 0
-	// Revision is told in the metadata, so that a change can be recognised.
+	// Revision is told by the weight, so that a change can be recognised: a server that
+	// takes a registration again has to take the weight, which some do not do with
+	// metadata. It is at most [MaxRevision].
 	Revision int64
 	// Disabled instances take no traffic: what a deployment does before it stops one.
 	Disabled bool
@@ -151,9 +153,23 @@ func (i Instance) IP() string { return string(i.AppendIP(nil)) }
 // Port returns the port. Nothing listens on it.
 func (i Instance) Port() int { return 1 + i.Host/250 }
 
-// RevisionMark is what stands before the revision in metadata. It has no character
-// that JSON, in whatever nesting, escapes.
-const RevisionMark = "bench-revision-"
+// The weight of revision 0 is 1, and each adds a hundredth: what servers of all kinds
+// write with two digits. Source of the greatest: Nacos, Constants.MAX_WEIGHT_VALUE.
+const (
+	revisions   = 100 // in a weight of 1
+	MaxRevision = (10_000 - 1) * revisions
+)
+
+// Weight is that of the instance.
+func (i Instance) Weight() float64 { return 1 + float64(i.Revision)/revisions }
+
+// AppendWeight appends the weight as clients write it.
+func (i Instance) AppendWeight(b []byte) []byte {
+	if i.Revision == 0 {
+		return append(b, "1.0"...)
+	}
+	return strconv.AppendFloat(b, i.Weight(), 'f', 2, 64)
+}
 
 // The values of the zone, and how many versions are told apart: metadata of real
 // fleets repeats itself.
@@ -203,13 +219,6 @@ func (i Instance) AppendMetadata(b []byte, quote, comma, colon string) []byte {
 		entry(beatTimeout)
 		b = strconv.AppendInt(b, int64(n), 10)
 	}
-	if i.Revision > 0 {
-		b = append(b, quote...)
-		b = append(b, comma...)
-		entry("revision")
-		b = append(b, RevisionMark...)
-		b = strconv.AppendInt(b, i.Revision, 10)
-	}
 	return append(b, quote...)
 }
 
@@ -225,9 +234,6 @@ func (i Instance) Metadata() map[string]string {
 	}
 	if n := i.Fleet.BeatTimeoutMillis; n > 0 {
 		m[beatTimeout] = strconv.Itoa(n)
-	}
-	if i.Revision > 0 {
-		m["revision"] = RevisionMark + strconv.FormatInt(i.Revision, 10)
 	}
 	return m
 }

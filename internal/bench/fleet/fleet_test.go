@@ -83,11 +83,17 @@ func TestRevision(t *testing.T) {
 	if err := json.Unmarshal(append(own.AppendMetadata([]byte("{"), `"`, ",", ":"), '}'), &decoded); err != nil || !maps.Equal(decoded, own.Metadata()) {
 		t.Errorf("the metadata is encoded as %v, %v, and is %v", decoded, err, own.Metadata())
 	}
+	weight := func(i Instance) string { return string(i.AppendWeight(nil)) }
+	last := i
+	last.Revision = MaxRevision
 	for text, want := range map[string]int64{
-		"": 0, RevisionMark: 0, RevisionMark + "7": 7,
-		RevisionMark + "7," + RevisionMark + "31 " + RevisionMark + "9": 31,
-		string(i.AppendMetadata(nil, `"`, ",", ":")):                    42,
-		string(i.AppendMetadata(nil, `\"`, ",", ":")):                   42,
+		"": 0, "weight": 0, `"weight":1.0`: 0, `"weight":1`: 0, `"weight":1.5`: 50, `"weight": 2`: 100, `"weight":1e9`: 0, `"weight":99999`: 0,
+		`{"weight":1.0,"x":1},{"weight":1.31},{"weight":1.07}`: 31,
+		`"weight":` + weight(i):                                42,
+		`\"weight\":` + weight(i) + `,`:                        42,
+		`\\\"weight\\\":` + weight(i) + `,`:                    42,
+		`"weight":` + weight(last):                             MaxRevision,
+		string(own.AppendMetadata(nil, `"`, ",", ":")):         0,
 	} {
 		if got := Revision([]byte(text)); got != want {
 			t.Errorf("%q: got %d, want %d", text, got, want)

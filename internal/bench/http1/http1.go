@@ -7,8 +7,11 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
+	"io"
 	"net"
+	"syscall"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -27,7 +30,8 @@ type Conn struct {
 	in      *bufio.Reader
 	answer  fasthttp.Response
 	timeout time.Duration
-	closed  bool // by the server, with its last answer
+	closed  bool      // by the server, with its last answer
+	used    time.Time // when the last request began; zero before the first
 }
 
 // Dial connects to host:port, by TLS if secure is not nil. Connecting, and each request
@@ -53,17 +57,35 @@ func (c *Conn) Do(request []byte) (status int, body []byte, err error) {
 	if c.closed {
 		return 0, nil, fmt.Errorf("the server keeps no connection open: %w", net.ErrClosed)
 	}
-	if err := c.nc.SetDeadline(time.Now().Add(c.timeout)); err != nil {
+	now := time.Now()
+	idle := !c.used.IsZero() && now.Sub(c.used) >= staleAfter
+	c.used = now
+	if err := c.nc.SetDeadline(now.Add(c.timeout)); err != nil {
 		return 0, nil, err
 	}
 	if _, err := c.nc.Write(request); err != nil {
-		return 0, nil, err
+		return 0, nil, stale(idle, err)
 	}
 	if err := c.answer.ReadLimitBody(c.in, maxBody); err != nil {
-		return 0, nil, fmt.Errorf("read answer: %w", err)
+		return 0, nil, stale(idle, fmt.Errorf("read answer: %w", err))
 	}
 	c.closed = c.answer.ConnectionClose()
 	return c.answer.StatusCode(), c.answer.Body(), nil
+}
+
+// ErrStale says that a connection that was idle was found closed: the server did not
+// read the request, and clients send it again on another connection.
+var ErrStale = errors.New("the server has closed the idle connection")
+
+// staleAfter is from when on a connection counts as idle.
+const staleAfter = time.Second
+
+// stale marks the error of a request that found its idle connection closed.
+func stale(idle bool, err error) error {
+	if idle && (errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)) {
+		return fmt.Errorf("%w: %w", ErrStale, err)
+	}
+	return err
 }
 
 // Closed reports whether the server has said that its last answer was the last.

@@ -81,6 +81,25 @@ func TestBadAnswers(t *testing.T) {
 	}
 }
 
+// A server may close a connection that was idle; one that was in use a moment ago it
+// may not.
+func TestStale(t *testing.T) {
+	for idle, want := range map[time.Duration]bool{2 * time.Second: true, 0: false} {
+		c, err := Dial(t.Context(), serve(t, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"), 10*time.Second, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if _, _, err := c.Do([]byte("GET / HTTP/1.1\r\n\r\n")); err != nil {
+			t.Fatal(err)
+		}
+		c.used = c.used.Add(-idle)
+		if _, _, err := c.Do([]byte("GET / HTTP/1.1\r\n\r\n")); err == nil || errors.Is(err, ErrStale) != want {
+			t.Errorf("after %v: got %v", idle, err)
+		}
+	}
+}
+
 // A request that is not answered ends with its context.
 func TestContextEndsRequest(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

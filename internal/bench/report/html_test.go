@@ -97,13 +97,14 @@ func TestGeneratorIsTheLimit(t *testing.T) {
 	behind, late, inTime := result("ours"), result("ours", 10, 10), result("ours", 10, 10)
 	behind.Fault, behind.Behind, behind.Generator.CPUSeconds = "verify: the beats came too late", true, 0.97
 	late.Config.Rate, late.Times[0].P99, late.Generator.LateP99 = 10, 8000, 2000
+	late.Done, late.Seconds, inTime.Done, inTime.Seconds = 40, 10, 110, 10
 	inTime.Config.Rate, inTime.Times[0].P99, inTime.Generator.LateP99 = 11, 8000, 100
 	var text, html bytes.Buffer
 	run := &Run{Results: []Result{behind, late, inTime}}
 	if err := errors.Join(run.Table(&text), run.HTML(&html)); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"BEHIND: verify: the beats came too late", "used 97 % of a core", "2.00 ms late or more: the times have that in them"} {
+	for _, want := range []string{"BEHIND: verify: the beats came too late", "used 97 % of a core", "2.00 ms late or more: the times have that in them", "10 units were due each second and 4 were done"} {
 		if strings.Count(text.String(), want) != 1 {
 			t.Errorf("want %q once in\n%s", want, text.String())
 		}

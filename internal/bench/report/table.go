@@ -67,6 +67,9 @@ func (r *Result) Cells() []string {
 	}
 }
 
+// reached is the share of a rate from which on it counts as kept.
+const reached = 0.9
+
 // outcome is what stands in place of figures that are void.
 func (r *Result) outcome() string {
 	if r.Behind {
@@ -126,11 +129,16 @@ func (r *Result) Remarks() []string {
 	if r.Incomplete != "" {
 		say("incomplete: %s", r.Incomplete)
 	}
-	if r.FirstError != "" {
+	if r.FirstError != "" && r.Failed == 0 {
+		say("units failed before the clock ran, the first: %s", r.FirstError)
+	} else if r.FirstError != "" {
 		say("%s of %s units failed, the first: %s", thousands(float64(r.Failed)), thousands(float64(r.Failed+r.Done)), r.FirstError)
 	}
 	if r.Missed > 0 {
 		say("%s units were due and never sent, so far behind was the server", thousands(float64(r.Missed)))
+	}
+	if asked := r.Config.Rate; r.Fault == "" && asked > 0 && r.PerSecond() < reached*asked {
+		say("%s units were due each second and %s were done: the times have the wait in them, and grow the longer it lasts", thousands(asked), thousands(r.PerSecond()))
 	}
 	if r.Generator.late(r) {
 		say("the generator itself began a hundredth of the units %s late or more: the times have that in them", micros(r.Generator.LateP99))

@@ -89,6 +89,13 @@ func (s *httpSession) do(line []byte, write bool) ([]byte, error) {
 		}
 	}
 	status, body, err := s.conn.Do(s.request)
+	if errors.Is(err, http1.ErrStale) { // once more, as the client of Java does
+		s.Close()
+		if err := s.connect(); err != nil {
+			return nil, err
+		}
+		status, body, err = s.conn.Do(s.request)
+	}
 	if err != nil {
 		s.Close()
 		return nil, err
@@ -133,7 +140,9 @@ func appendRegister(b []byte, i fleet.Instance) []byte {
 	b = i.AppendMetadata(b, quote, comma, colon)
 	b = append(b, "%7D&ip="...)
 	b = i.AppendIP(b)
-	b = append(b, "&weight=1.0&ephemeral="...)
+	b = append(b, "&weight="...)
+	b = i.AppendWeight(b)
+	b = append(b, "&ephemeral="...)
 	b = strconv.AppendBool(b, !i.Fleet.Persistent)
 	b = append(b, "&serviceName="...)
 	b = appendService(b, i.Service)

@@ -212,7 +212,7 @@ func TestConnectsAgain(t *testing.T) {
 }
 
 const samplePush = `{"type":"dom","data":"{\"hosts\":[{\"ip\":\"127.0.0.1\",\"port\":1,\"healthy\":true,\"enabled\":true,` +
-	`\"metadata\":{\"revision\":\"bench-revision-12\"}},{\"ip\":\"127.0.0.2\",\"healthy\":false,\"enabled\":true}],` +
+	`\"weight\":1.12},{\"ip\":\"127.0.0.2\",\"healthy\":false,\"enabled\":true}],` +
 	`\"clusterIp\":\"x\",\"lastRefTime\":1}","lastRefTime":1234567}`
 
 func zipped(text string) []byte {

@@ -28,6 +28,7 @@ type audience struct {
 	stop        context.CancelFunc
 	renewers    sync.WaitGroup
 	wake        chan struct{} // capacity 1: somebody was told something
+	pushed      atomic.Int64  // lists that came unasked
 }
 
 // changes keeps when each revision of each service was sent.
@@ -198,6 +199,9 @@ func (l *listener) close() {
 
 // Told implements [target.Listener].
 func (l *listener) Told(s target.Seen) {
+	if s.Pushed {
+		l.a.pushed.Add(1)
+	}
 	l.hosts.Store(int64(s.Hosts))
 	l.enabled.Store(int64(s.Enabled))
 	l.arrived(&l.revision, s.Revision, l.a.told)
@@ -235,6 +239,26 @@ func (l *listener) arrived(last *atomic.Int64, revision int64, times *load.Serie
 		}
 		return
 	}
+}
+
+// untold says that some were not told of something, and whether anybody was told
+// anything.
+func (a *audience) untold(missing int, what string) error {
+	err := fmt.Errorf("%d of %d subscribers were not told of %s within %v", missing, len(a.list), what, a.env.Patience)
+	if a.pushed.Load() == 0 {
+		return nobodyTold(err, a.env.Config.Protocol)
+	}
+	return err
+}
+
+// nobodyTold adds to an error that the server has pushed nothing at all, and how it was
+// asked to.
+func nobodyTold(err error, p target.Protocol) error {
+	asked := "by packets of UDP (clientIP and udpPort of a look-up)"
+	if p == target.GRPC {
+		asked = "by SubscribeServiceRequest"
+	}
+	return fmt.Errorf("%w: the server has pushed nothing to anybody, although it was asked to %s", err, asked)
 }
 
 // wait waits until all listeners fulfil a condition, for as long as the patience of the run, and

@@ -223,7 +223,7 @@ func (i *idle) Verify(ctx context.Context) (Checked, error) {
 	missing := i.audience.wait(ctx, func(l *listener) bool { return l.revision.Load() == 1 })
 	checked := Checked{Services: i.Config.Services, Subscribers: i.Config.Subscribers - missing}
 	if missing > 0 {
-		return checked, fmt.Errorf("%d of %d subscribers were not told of a change within %v", missing, i.Config.Subscribers, i.Patience)
+		return checked, i.audience.untold(missing, "a change")
 	}
 	return checked, nil
 }

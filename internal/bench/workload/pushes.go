@@ -90,7 +90,7 @@ func (p *publish) Prepare(ctx context.Context) (err error) {
 		}
 	}
 	if missing := p.missing(ctx); missing > 0 {
-		return fmt.Errorf("%d of %d subscribers were not told of the first change within %v", missing, c.Subscribers, p.Patience)
+		return p.audience.untold(missing, "the first change")
 	}
 	return nil
 }
@@ -119,7 +119,7 @@ func (p *publish) Step(ctx context.Context, worker, n int) error {
 		return err
 	}
 	if missing := p.missing(ctx); missing > 0 {
-		return fmt.Errorf("%d of %d subscribers were not told within %v", missing, c.Subscribers, p.Patience)
+		return p.audience.untold(missing, "a change")
 	}
 	return nil
 }
@@ -151,7 +151,10 @@ func (p *publish) Verify(ctx context.Context) (Checked, error) {
 }
 
 func (p *publish) Figures() []Figure {
-	return []Figure{{Name: "lost final states", Value: float64(p.lost)}}
+	return []Figure{
+		{Name: "lost final states", Value: float64(p.lost)},
+		{Name: "lists pushed", Value: float64(p.audience.pushed.Load())},
+	}
 }
 
 func (p *publish) Close(ctx context.Context) {
@@ -202,6 +205,13 @@ func (h *heard) Told(s target.Seen) {
 
 // Acked implements [target.Listener].
 func (*heard) Acked(target.Seen) {}
+
+// any reports whether anything was pushed.
+func (h *heard) any() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.changes) > 0
+}
 
 func (h *heard) has(revision int64) bool {
 	h.mu.Lock()
@@ -259,7 +269,7 @@ func (s *subscribe) Verify(ctx context.Context) (Checked, error) {
 				select {
 				case <-s.more:
 				case <-give.C:
-					return checked, fmt.Errorf("a client that subscribed to service %d was not told of its change within %v", n, s.Patience)
+					return checked, s.untold(n)
 				case <-ctx.Done():
 					return checked, context.Cause(ctx)
 				}
@@ -268,6 +278,18 @@ func (s *subscribe) Verify(ctx context.Context) (Checked, error) {
 		}
 	}
 	return checked, nil
+}
+
+// untold says that a client was not told of a change, and whether anybody was told of
+// any.
+func (s *subscribe) untold(service int) error {
+	err := fmt.Errorf("a client that subscribed to service %d was not told of its change within %v", service, s.Patience)
+	for _, h := range s.heard {
+		if h.any() {
+			return err
+		}
+	}
+	return nobodyTold(err, s.Config.Protocol)
 }
 
 func (s *subscribe) Close(ctx context.Context) {

@@ -136,7 +136,7 @@ func (r *rollout) Verify(ctx context.Context) (Checked, error) {
 	})
 	checked.Subscribers = len(r.audience.list) - lost
 	if err == nil && lost > 0 {
-		err = errors.New("subscribers do not see the final state")
+		err = r.audience.untold(lost, "the final state")
 	}
 	return checked, r.beats.judge(err)
 }
