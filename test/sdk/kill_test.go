@@ -1,6 +1,8 @@
 package sdk
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -169,4 +171,48 @@ func (f *fleet) settle() {
 	for port := uint16(1); port < f.next; port++ {
 		f.settled[fmt.Sprint("10.0.0.7:", port)] = true
 	}
+}
+
+// TestDeregisterWhileTheServerIsAway: what is deregistered while a server restarts that
+// remembers it, is not listed when Deregister or Shutdown has returned.
+func TestDeregisterWhileTheServerIsAway(t *testing.T) {
+	protocols(t, func(t *testing.T, p rollcall.Protocol) {
+		server := newProcess(t)
+		c := dial(t, onePort(p, server.addr)...)
+		first, second := register(t, c, 8080), register(t, c, 8081)
+		register(t, dial(t, onePort(p, server.addr)...), 8082) // of somebody else
+		pause(remembered)
+
+		restart := func(end func() error) {
+			t.Helper()
+			server.stop(t, syscall.SIGKILL)
+			await(t, c, "the loss", func(st rollcall.Status) bool { return st.State == rollcall.Connecting })
+			short, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+			defer cancel()
+			if err := first.Deregister(short); first.State().Phase != rollcall.Removed || err != nil && !errors.Is(err, rollcall.ErrMayRemain) {
+				t.Errorf("without a server: %v", err)
+			}
+			ended := make(chan error, 1)
+			go func() { ended <- end() }()
+			server.start(t)
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}
+		lists := func(want int) {
+			t.Helper()
+			found, err := dial(t, onePort(rollcall.HTTP, server.addr)...).Lookup(within(t), orders)
+			if err != nil || found.Len() != want {
+				t.Errorf("the server lists %d instances, want %d (%v)", found.Len(), want, err)
+			}
+		}
+		restart(func() error { return first.Deregister(within(t)) })
+		lists(2)
+		pause(remembered) // that it has left
+		restart(func() error { return c.Shutdown(within(t)) })
+		lists(1)
+		if st := second.State(); st.Phase != rollcall.Removed {
+			t.Errorf("state %v", st)
+		}
+	})
 }
