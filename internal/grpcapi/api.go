@@ -159,7 +159,7 @@ func (a *API) Run(ctx context.Context) error {
 				c.expire(now)
 				c.look(now)
 			}
-			for _, f := range a.fuzzies.all(nil) {
+			for _, f := range a.fuzzies.all(func(*pattern) bool { return true }) {
 				f.retry()
 			}
 		}

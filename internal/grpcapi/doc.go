@@ -12,7 +12,8 @@
 // the one before, and of each service it is the newest state. So one slow client
 // delays nobody, and costs a pointer for each of its subscriptions.
 //
-// Locks, in the order in which they are taken: client.subscribing, client.mu,
-// then those of the registry. Nothing here is called with a lock of the registry
-// held but [API.Emit], which takes none of these.
+// Locks, in the order in which they are taken: fuzzies.mu, fuzzy.mu,
+// client.subscribing, client.mu, then those of the registry. Nothing here is called
+// with a lock of the registry held but [API.Emit], which takes fuzzies.changing
+// alone; under that no other lock is taken.
 package grpcapi

@@ -18,7 +18,7 @@ type fuzzies struct {
 	active atomic.Int32
 
 	mu        sync.Mutex
-	byPattern map[string]map[*client]*fuzzy
+	byPattern map[string]map[*client]*fuzzy // none is empty
 
 	// changed are the services whose instances changed, each once; signal has a
 	// token while there are some.
@@ -84,15 +84,15 @@ func (fs *fuzzies) dropAll(c *client) {
 	}
 }
 
-// all returns the watches of patterns that match a key; of all patterns for nil.
-func (fs *fuzzies) all(key *registry.ServiceKey) (list []*fuzzy) {
+// all returns the watches that match returns true for.
+func (fs *fuzzies) all(match func(*pattern) bool) (list []*fuzzy) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	for text, watches := range fs.byPattern {
-		if p := parsePattern(text); key != nil && !p.matches(*key) {
-			continue
-		}
+	for _, watches := range fs.byPattern {
 		for _, f := range watches {
+			if !match(&f.pattern) {
+				break // they have one pattern
+			}
 			list = append(list, f)
 		}
 	}
@@ -134,7 +134,7 @@ func (a *API) watchServices(ctx context.Context) {
 		}
 		for key := range a.fuzzies.take() {
 			present := a.inhabited(key)
-			for _, f := range a.fuzzies.all(&key) {
+			for _, f := range a.fuzzies.all(func(p *pattern) bool { return p.matches(key) }) {
 				f.change(fuzzyKey(key), present)
 			}
 		}
