@@ -24,6 +24,7 @@ type client struct {
 	login     *login
 	via       rollcall.Protocol // of the SDK
 	timeout   time.Duration     // until an answer begins
+	attempt   time.Duration     // the same by way of the SDK
 	namespace string            // as given; empty is the public namespace
 	json      bool              // whether answers are shown as JSON
 	width     int               // of tables, in columns; 0 for no limit
@@ -32,8 +33,13 @@ type client struct {
 	notes     io.Writer // for people, beside what was asked for
 }
 
-// answerTime is how long an answer may take to begin, unless told otherwise.
-const answerTime = 30 * time.Second
+const (
+	// answerTime is how long an answer may take to begin, unless told otherwise.
+	answerTime = 30 * time.Second
+	// sdkTime is the same of one by way of the SDK: there are only small ones, and that
+	// is how long the SDK waits by itself.
+	sdkTime = 3 * time.Second
+)
 
 // clientCommand completes cmd, a command that asks a running server: it adds
 // the flags that all such commands share, and runs with a context that a signal
@@ -91,6 +97,10 @@ func (a *app) clientOf(cmd *cobra.Command) (*client, error) {
 	if timeout <= 0 {
 		return nil, fmt.Errorf("timeout: %v is no time to wait; write 3s or more", timeout)
 	}
+	attempt := sdkTime
+	if flags.Changed("timeout") {
+		attempt = timeout
+	}
 	trust, err := settings.trust()
 	if err != nil {
 		return nil, err
@@ -106,6 +116,7 @@ func (a *app) clientOf(cmd *cobra.Command) (*client, error) {
 		login:     login,
 		via:       via,
 		timeout:   timeout,
+		attempt:   attempt,
 		namespace: settings.get(flagNamespace),
 		json:      asJSON,
 		width:     width,

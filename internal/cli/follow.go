@@ -24,6 +24,7 @@ func (c *client) follow(ctx context.Context, f *historyFlags) error {
 	if err != nil {
 		return err
 	}
+	c.servers = c.servers[:1] // the history of another one is another
 	namespaces := f.service == "" && c.namespace == ""
 	table := &layout{width: c.width, parts: true}
 	if err := c.showMore(table, entries, namespaces, true); err != nil {

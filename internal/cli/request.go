@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	rollcall "github.com/rollcall-registry/rollcall/client"
 )
 
 // maxErrorText bounds how much of a refusal is read.
@@ -166,6 +168,9 @@ func (c *client) unreachable(ctx context.Context, server *url.URL, err error) er
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		err = failed.Err
 	}
+	if failed, ok := errors.AsType[*rollcall.OpError](err); ok {
+		err = failed.Err
+	}
 	if reason := untrusted(err); reason != "" {
 		return fmt.Errorf("%s: %s (%w)", server, reason, err)
 	}
@@ -179,7 +184,7 @@ func (c *client) unreachable(ctx context.Context, server *url.URL, err error) er
 	if errors.As(err, &slow) && slow.Timeout() {
 		return fmt.Errorf("%s does not answer in time (%w); wait longer with --timeout, or look at the server", server, err)
 	}
-	return fmt.Errorf("ask %s: %w; see whether --server is right", server, err)
+	return fmt.Errorf("ask %s: %w; see whether --server is right, or wait longer with --timeout", server, err)
 }
 
 // brokenOff reports whether a connection that was there ended too early.

@@ -86,6 +86,7 @@ func (c *client) options(via rollcall.Protocol, servers []*url.URL) []rollcall.O
 		rollcall.WithServers(entries...),
 		rollcall.WithContextPath(servers[0].Path + "/nacos"),
 		rollcall.WithProtocol(via), rollcall.WithNamespace(c.namespace), rollcall.WithAppName("rollcall-cli"),
+		rollcall.WithTimeout(c.attempt),
 	}
 	if servers[0].Scheme == "https" {
 		options = append(options, rollcall.WithTLS(c.trust))
@@ -136,9 +137,9 @@ func (c *client) look(ctx context.Context, via rollcall.Protocol, servers []*url
 	return together(failures)
 }
 
-// asked bounds what asks once.
+// asked bounds what asks once, by attempts over gRPC and HTTP that are bounded each.
 func (c *client) asked(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, c.timeout)
+	return context.WithTimeout(ctx, max(answerTime, 3*c.attempt))
 }
 
 // apart words why a server cannot be reached by way of the SDK.

@@ -85,3 +85,28 @@ func TestLastingCommandsMove(t *testing.T) {
 		}
 	}
 }
+
+// TestSilentServer: a server that takes connections and never answers costs as long as was
+// said, and is passed over for another.
+func TestSilentServer(t *testing.T) {
+	t.Parallel()
+	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	t.Cleanup(silent.Close)
+	up := servertest.New(t).URL()
+	for _, tt := range []struct {
+		command string
+		code    int
+		want    string // of both outputs
+	}{
+		{"list -s " + silent.URL, exitFailed, silent.URL + " does not answer in time"},
+		{"services -s " + silent.URL, exitFailed, "wait longer with --timeout"},
+		{"watch orders -s " + silent.URL, exitFailed, "wait longer with --timeout"},
+		{"list -s " + silent.URL + "," + up, exitOK, "there are no services"},
+		{"services -s " + silent.URL + "," + up, exitOK, "there are no services"},
+	} {
+		got := run(t, Process{}, append(strings.Fields(tt.command), "--timeout", "200ms")...)
+		if got.code != tt.code || !strings.Contains(got.stdout+got.stderr, tt.want) {
+			t.Errorf("%s: %+v, want code %d and %q", tt.command, got, tt.code, tt.want)
+		}
+	}
+}

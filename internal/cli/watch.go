@@ -49,10 +49,10 @@ func (c *client) watch(ctx context.Context, show func(v *viewer) error) error {
 		defer stop()
 		return show(&viewer{client: c, sdk: sdk, table: layout{width: c.width, parts: true}, known: map[instanceKey]*rollcall.Instance{}})
 	})
-	if ctx.Err() != nil {
-		return nil
+	if err != nil && ctx.Err() == nil {
+		return err
 	}
-	return err
+	return nil
 }
 
 // viewer shows what happens.
