@@ -7,7 +7,6 @@ package metrics
 import (
 	"io"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,17 +20,19 @@ const namespace = "rollcall"
 type Metrics struct {
 	registry *prometheus.Registry
 
-	requests sync.Map // requestKey to *request, so that counting a request hashes no labels
 	took     *prometheus.HistogramVec
 	answered *prometheus.CounterVec
+	requests *memo[requestKey, request]
 
 	events *prometheus.CounterVec
-	kinds  sync.Map // eventKey to prometheus.Counter
+	kinds  *memo[eventKey, prometheus.Counter]
 
 	pushes      *prometheus.CounterVec
+	outcomes    *memo[outcomeKey, prometheus.Counter]
 	sent        *prometheus.CounterVec
 	pushLatency *prometheus.HistogramVec
 	sendLatency *prometheus.HistogramVec
+	protocols   *memo[string, protocol]
 	logWrite    prometheus.Histogram
 
 	changes prometheus.Counter
@@ -81,6 +82,17 @@ func New() *Metrics {
 		}),
 		ignored: counters("udp_ignored_total", "Datagrams that acknowledged nothing, by reason.", "reason"),
 	}
+	m.requests = newMemo(func(k requestKey) request {
+		return request{took: m.took.WithLabelValues(k.route), answered: m.answered.WithLabelValues(k.route, strconv.Itoa(k.code))}
+	})
+	m.kinds = newMemo(func(k eventKey) prometheus.Counter { return m.events.WithLabelValues(k.kind, k.cause) })
+	m.outcomes = newMemo(func(k outcomeKey) prometheus.Counter { return m.pushes.WithLabelValues(k.protocol, k.outcome) })
+	m.protocols = newMemo(func(name string) protocol {
+		return protocol{
+			sent: m.sent.WithLabelValues(name), sendLatency: m.sendLatency.WithLabelValues(name),
+			pushLatency: m.pushLatency.WithLabelValues(name),
+		}
+	})
 	m.registry.MustRegister(
 		m.took, m.answered, m.events, m.pushes, m.sent, m.pushLatency, m.sendLatency, m.logWrite,
 		m.changes, m.merged, m.empty, m.ignored,
@@ -105,14 +117,7 @@ type request struct {
 
 // Request counts one answered request. route is a label of small variety.
 func (m *Metrics) Request(route string, code int, took time.Duration) {
-	key := requestKey{route, code}
-	known, ok := m.requests.Load(key)
-	if !ok {
-		known, _ = m.requests.LoadOrStore(key, &request{
-			took: m.took.WithLabelValues(route), answered: m.answered.WithLabelValues(route, strconv.Itoa(code)),
-		})
-	}
-	r := known.(*request)
+	r := m.requests.of(requestKey{route, code})
 	r.took.Observe(took.Seconds())
 	r.answered.Inc()
 }
@@ -121,31 +126,35 @@ type eventKey struct{ kind, cause string }
 
 // Event counts one change.
 func (m *Metrics) Event(kind, cause string) {
-	key := eventKey{kind, cause}
-	known, ok := m.kinds.Load(key)
-	if !ok {
-		known, _ = m.kinds.LoadOrStore(key, m.events.WithLabelValues(kind, cause))
-	}
-	known.(prometheus.Counter).Inc()
+	m.kinds.of(eventKey{kind, cause}).Inc()
+}
+
+type outcomeKey struct{ protocol, outcome string }
+
+// protocol is what is counted of the pushes by one protocol.
+type protocol struct {
+	sent                     prometheus.Counter
+	sendLatency, pushLatency prometheus.Observer
 }
 
 // Push counts one push by its outcome, such as "acked" or "failed".
-func (m *Metrics) Push(protocol, outcome string) { m.pushes.WithLabelValues(protocol, outcome).Inc() }
+func (m *Metrics) Push(protocol, outcome string) { m.outcomes.of(outcomeKey{protocol, outcome}).Inc() }
 
 // PushAcked notes the time from a change to the acknowledgement of its push; 0, for
 // a push that told of none, is not noted.
 func (m *Metrics) PushAcked(protocol string, took time.Duration) {
 	if took > 0 {
-		m.pushLatency.WithLabelValues(protocol).Observe(took.Seconds())
+		m.protocols.of(protocol).pushLatency.Observe(took.Seconds())
 	}
 }
 
 // PushSent counts a push that was sent, and notes the time since the change that it
 // tells of; 0 when it tells of none.
 func (m *Metrics) PushSent(protocol string, sinceChange time.Duration) {
-	m.sent.WithLabelValues(protocol).Inc()
+	p := m.protocols.of(protocol)
+	p.sent.Inc()
 	if sinceChange > 0 {
-		m.sendLatency.WithLabelValues(protocol).Observe(sinceChange.Seconds())
+		p.sendLatency.Observe(sinceChange.Seconds())
 	}
 }
 

@@ -140,3 +140,15 @@ func BenchmarkRequest(b *testing.B) {
 		m.Request("/v1/ns/instance/beat", 200, 30*time.Microsecond)
 	}
 }
+
+// BenchmarkPush is what is counted of each push to a subscriber, from its sending to
+// its acknowledgement.
+func BenchmarkPush(b *testing.B) {
+	m := New()
+	b.ReportAllocs()
+	for b.Loop() {
+		m.PushSent("grpc", 30*time.Microsecond)
+		m.Push("grpc", "acked")
+		m.PushAcked("grpc", 60*time.Microsecond)
+	}
+}
