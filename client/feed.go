@@ -11,11 +11,11 @@ import (
 )
 
 // feed gives readers what is to be seen now: a state S, which is immutable, and with each
-// later one an update U, which is the way from what the same reader got before. It is
-// what [Watch] and [ServiceWatch] have in common.
+// later one an update U, which is the difference from what the same reader got before. It
+// is what [Watch] and [ServiceWatch] have in common.
 type feed[S, U any] struct {
 	client *Client
-	way    func(from, to *S) U // from is nil for the first one
+	diff   func(from, to *S) U // from is nil for the first one
 	state  atomic.Pointer[S]   // never nil
 	ended  chan struct{}       // closed by end
 
@@ -25,8 +25,8 @@ type feed[S, U any] struct {
 	readers []*mailbox[S, U] // whose channels are open
 }
 
-func newFeed[S, U any](c *Client, first *S, way func(from, to *S) U) *feed[S, U] {
-	f := &feed[S, U]{client: c, way: way, ended: make(chan struct{})}
+func newFeed[S, U any](c *Client, first *S, diff func(from, to *S) U) *feed[S, U] {
+	f := &feed[S, U]{client: c, diff: diff, ended: make(chan struct{})}
 	f.state.Store(first)
 	return f
 }
@@ -58,7 +58,7 @@ func (f *feed[S, U]) channel() <-chan U {
 
 // open returns a new mailbox with the present state in it. The caller holds mu.
 func (f *feed[S, U]) open() *mailbox[S, U] {
-	m := &mailbox[S, U]{ch: make(chan U, 1), way: f.way}
+	m := &mailbox[S, U]{ch: make(chan U, 1), diff: f.diff}
 	m.send(f.state.Load())
 	if f.closed {
 		close(m.ch)
@@ -181,7 +181,7 @@ func (f *feed[S, U]) first(ctx context.Context, changed *broadcast, known func()
 // mailbox holds the newest update for one reader. Its fields are guarded by feed.mu.
 type mailbox[S, U any] struct {
 	ch   chan U // capacity 1: what nobody took is replaced
-	way  func(from, to *S) U
+	diff func(from, to *S) U
 	base *S // what the reader had before the update in ch
 	last *S // of the update that was sent last
 }
@@ -193,5 +193,5 @@ func (m *mailbox[S, U]) send(s *S) {
 		m.base = m.last
 	}
 	m.last = s
-	m.ch <- m.way(m.base, s)
+	m.ch <- m.diff(m.base, s)
 }

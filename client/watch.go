@@ -175,6 +175,9 @@ func (w *Watch) end() bool {
 // Picker returns a picker that picks from the present snapshot. It is built anew by
 // the first pick after a change; picks that come meanwhile use the one before.
 func (w *Watch) Picker(b Balancer) Picker {
+	if b == nil {
+		panic("rollcall: Watch.Picker was given no balancer")
+	}
 	s := w.Snapshot()
 	p := &livePicker{watch: w, balancer: b}
 	p.built.Store(&builtPicker{s, b.Build(s, nil)})

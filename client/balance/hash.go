@@ -28,9 +28,14 @@ func ConsistentHash(list ...Option) rollcall.Balancer {
 // BoundedLoad has ConsistentHash pass over instances that have more than factor times
 // their share of the requests in flight, so that a key that everybody wants does not
 // drown one of them (V. Mirrokni and others, "Consistent hashing with bounded loads",
-// 2018). factor is at least 1; 1.25 is usual. It needs [rollcall.Picker.Done] at the end
-// of each request.
-func BoundedLoad(factor float64) Option { return func(o *options) { o.bound = max(factor, 1) } }
+// 2018). factor is at least 1, which what is less counts as; 1.25 is usual. It needs
+// [rollcall.Picker.Done] at the end of each request.
+func BoundedLoad(factor float64) Option {
+	if !(factor >= 1) { // or it is NaN
+		factor = 1
+	}
+	return func(o *options) { o.bound = factor }
+}
 
 // Key returns the key of a text, which is the same everywhere: its FNV-1a hash.
 func Key(text string) uint64 {
