@@ -59,6 +59,9 @@ instance stays until it is deregistered.`,
 		if err := r.read(c, args, *pairs); err != nil {
 			return err
 		}
+		if !*beat && !cmd.Flags().Changed(flagVia) {
+			c.via = rollcall.HTTP // what is set for all commands is not meant to forbid this
+		}
 		return c.register(ctx, &r, *beat)
 	})
 	cmd.Flags().Lookup(flagVia).Usage += ", default auto with --beat and http without"

@@ -93,6 +93,38 @@ func TestLogin(t *testing.T) {
 	}
 }
 
+// TestRegisterVia: gRPC can keep an instance alive, or register a persistent one; what is
+// set for all commands does not keep anybody from registering once.
+func TestRegisterVia(t *testing.T) {
+	t.Parallel()
+	server := servertest.New(t)
+	for _, tt := range []struct {
+		args    string
+		environ []string
+		code    int
+		want    string // of both outputs
+	}{
+		{"register orders 10.0.0.1:80 --via grpc", nil, exitUsage, "the instance would go with this command"},
+		{"register orders 10.0.0.1:80", []string{"ROLLCALL_VIA=grpc"}, exitOK, "registered"},
+		{"register carts 10.0.0.1:80 --persistent --via grpc", nil, exitOK, "registered"},
+		{"register carts 10.0.0.1:0 --persistent --via grpc", nil, exitUsage, "Port is 0"},
+		{"list carts", nil, exitOK, "persistent"},
+	} {
+		got := run(t, Process{Environ: tt.environ}, append(strings.Fields(tt.args), "-s", server.URL())...)
+		if got.code != tt.code || !strings.Contains(got.stdout+got.stderr, tt.want) {
+			t.Errorf("%s: %+v, want code %d and %q", tt.args, got, tt.code, tt.want)
+		}
+	}
+	l := start(t, "register", "stock", "10.0.0.1:80", "--beat", "--via", "grpc", "-s", server.URL())
+	l.waitFor("keeping it alive over grpc")
+	if all := instancesOf(t, server, "stock"); all.Total != 1 || all.Instances[0].Owners[0].Kind != "connection" {
+		t.Errorf("got %+v", all)
+	}
+	if got := l.interrupt(); got.code != exitOK || instancesOf(t, server, "stock").Total != 0 {
+		t.Errorf("got %+v", got)
+	}
+}
+
 // TestLoginOfThree: a server that logs in as 3.x alone does.
 func TestLoginOfThree(t *testing.T) {
 	t.Parallel()
