@@ -66,9 +66,9 @@ func TestListOfServersFailsForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var answer atomic.Pointer[string]
 		answer.Store(new("10.0.0.1"))
-		asked := 0
+		var asked atomic.Int32
 		c, err := build([]Option{WithServerSource(func(context.Context) ([]string, error) {
-			asked++
+			asked.Add(1)
 			if a := answer.Load(); a != nil {
 				return strings.Fields(*a), nil
 			}
@@ -85,8 +85,8 @@ func TestListOfServersFailsForAWhile(t *testing.T) {
 		settle(t, c, GRPC, time.Second)
 		answer.Store(nil)
 		time.Sleep(10 * time.Minute)
-		if asked < 20 || len(c.servers.Round()) != 1 || c.Status().State != Connected {
-			t.Errorf("asked %d times, the list is %v, status %+v", asked, c.servers.Round(), c.Status())
+		if asked.Load() < 20 || len(c.servers.Round()) != 1 || c.Status().State != Connected {
+			t.Errorf("asked %d times, the list is %v, status %+v", asked.Load(), c.servers.Round(), c.Status())
 		}
 		answer.Store(new("10.0.0.1 10.0.0.2"))
 		time.Sleep(endpointRefresh)
