@@ -36,6 +36,7 @@ type fakeWire struct {
 	// remembers: the server lists what earlier sessions have published until a later
 	// one publishes it, as Rollcall does after a restart.
 	remembers bool
+	endless   bool // there is one service more on each page
 	memory    map[wire.Service]map[wire.Key]wire.Instance
 }
 
@@ -211,6 +212,9 @@ func (f *fakeWire) Services(ctx context.Context, ns, group string, page, size in
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.endless {
+		return []string{fmt.Sprint("service-", page)}, 1 << 30, nil
+	}
 	var names []string
 	for s := range f.lists {
 		if s.Namespace == ns && s.Group == group {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"time"
 )
@@ -24,6 +25,8 @@ const (
 	maxPages = 10000
 )
 
+var errEndless = fmt.Errorf("%d pages of services, and no end", maxPages)
+
 // Services yields the services of a group, asking for page after page. It ends with the
 // first error.
 func (c *Client) Services(ctx context.Context, q ServiceQuery) iter.Seq2[Service, error] {
@@ -34,8 +37,11 @@ func (c *Client) Services(ctx context.Context, q ServiceQuery) iter.Seq2[Service
 			return
 		}
 		seen := 0
-		for page := 1; page <= maxPages; page++ {
+		for page := 1; ; page++ {
 			names, total, err := c.page(ctx, ns, group, page, size)
+			if err == nil && page > maxPages {
+				err = errEndless
+			}
 			if err != nil {
 				yield(Service{}, opError("services", Service{Namespace: ns, Group: group}, err))
 				return

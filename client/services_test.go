@@ -36,6 +36,21 @@ func TestServices(t *testing.T) {
 	})
 }
 
+// A server that has always one page more is given up.
+func TestServicesWithoutEnd(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *Client, w *fakeWire) {
+		w.set(func(f *fakeWire) { f.endless = true })
+		w.up()
+		seen, last := 0, error(nil)
+		for _, err := range c.Services(t.Context(), ServiceQuery{}) {
+			seen, last = seen+1, err
+		}
+		if !errors.Is(last, errEndless) || seen != maxPages+1 {
+			t.Errorf("%d services, then %v", seen-1, last)
+		}
+	})
+}
+
 func names(list []Service) string {
 	var all []string
 	for _, s := range list {
