@@ -26,11 +26,16 @@ func newUpdate(from, to *Snapshot) Update {
 	}
 	after := to.instances
 	for len(before) > 0 && len(after) > 0 {
-		switch a, b := before[0], after[0]; compare(a, b) {
-		case -1:
+		a, b := before[0], after[0]
+		order := 0
+		if a != b { // most are what they were
+			order = compare(a, b)
+		}
+		switch {
+		case order < 0:
 			u.Removed = append(u.Removed, a)
 			before = before[1:]
-		case 1:
+		case order > 0:
 			u.Added = append(u.Added, b)
 			after = after[1:]
 		default:
