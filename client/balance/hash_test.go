@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -136,6 +137,50 @@ func TestBoundedLoad(t *testing.T) {
 			t.Error("an idle service moved a key")
 		}
 	}
+}
+
+// What a circle does not depend on does not have it divided anew.
+func TestCircleIsKept(t *testing.T) {
+	for name, b := range map[string]rollcall.Balancer{"plain": ConsistentHash(), "bounded": ConsistentHash(BoundedLoad(2))} {
+		s := service(1, 2, 3)
+		before := b.Build(s, nil)
+		list := slices.Collect(s.All())
+		tagged := *list[1]
+		tagged.Metadata = map[string]string{"version": "2"}
+		list[1] = &tagged
+		after := b.Build(snapshot(list...), before)
+		if got, want := circleOf(after), circleOf(before); &got[0] != &want[0] {
+			t.Errorf("%s: new metadata divides the circle", name)
+		}
+		if in, _ := after.PickKey(firstKeyOf(t, after, &tagged)); in != &tagged {
+			t.Errorf("%s: the instance of before is picked", name)
+		}
+		tagged.Weight = 4
+		if got := b.Build(snapshot(list...), after); slices.Equal(circleOf(got), circleOf(after)) {
+			t.Errorf("%s: a new weight changes nothing", name)
+		}
+	}
+}
+
+func circleOf(p rollcall.Picker) circle {
+	if bounded, ok := p.(*boundedPicker); ok {
+		return bounded.circle
+	}
+	return p.(*hashPicker).circle
+}
+
+// firstKeyOf returns a key that belongs to an instance.
+func firstKeyOf(t *testing.T, p rollcall.Picker, in *rollcall.Instance) uint64 {
+	t.Helper()
+	for key := range uint64(1000) {
+		picked, err := p.PickKey(key)
+		p.Done(picked, err)
+		if picked == in {
+			return key
+		}
+	}
+	t.Fatal("no key is its own")
+	return 0
 }
 
 // Done for what was never picked does not loosen the bound.
