@@ -31,7 +31,7 @@ type Conn struct {
 	answer  fasthttp.Response
 	timeout time.Duration
 	closed  bool      // by the server, with its last answer
-	used    time.Time // when the last request began; zero before the first
+	used    time.Time // when the last request began, before the first when it was opened
 }
 
 // Dial connects to host:port, by TLS if secure is not nil. Connecting, and each request
@@ -48,7 +48,7 @@ func Dial(ctx context.Context, address string, timeout time.Duration, secure *tl
 		return nil, err
 	}
 	stop := context.AfterFunc(ctx, func() { _ = nc.Close() })
-	return &Conn{stop: stop, nc: nc, in: bufio.NewReaderSize(nc, readBuffer), timeout: timeout}, nil
+	return &Conn{stop: stop, nc: nc, in: bufio.NewReaderSize(nc, readBuffer), timeout: timeout, used: time.Now()}, nil
 }
 
 // Do sends a request and reads its answer. The body is valid until the next call.
@@ -58,7 +58,7 @@ func (c *Conn) Do(request []byte) (status int, body []byte, err error) {
 		return 0, nil, fmt.Errorf("the server keeps no connection open: %w", net.ErrClosed)
 	}
 	now := time.Now()
-	idle := !c.used.IsZero() && now.Sub(c.used) >= staleAfter
+	idle := now.Sub(c.used) >= staleAfter
 	c.used = now
 	if err := c.nc.SetDeadline(now.Add(c.timeout)); err != nil {
 		return 0, nil, err
@@ -68,6 +68,9 @@ func (c *Conn) Do(request []byte) (status int, body []byte, err error) {
 	}
 	if err := c.answer.ReadLimitBody(c.in, maxBody); err != nil {
 		return 0, nil, stale(idle, fmt.Errorf("read answer: %w", err))
+	}
+	if idle && c.answer.StatusCode() == fasthttp.StatusRequestTimeout { // it came before the request
+		return 0, nil, fmt.Errorf("%w with %d", ErrStale, fasthttp.StatusRequestTimeout)
 	}
 	c.closed = c.answer.ConnectionClose()
 	return c.answer.StatusCode(), c.answer.Body(), nil

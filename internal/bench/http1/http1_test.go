@@ -100,6 +100,23 @@ func TestStale(t *testing.T) {
 	}
 }
 
+// Some servers answer 408 to a connection on which nothing came for a while; that is no
+// answer to what is sent then. Source: RFC 9110 15.5.9.
+func TestUnaskedTimeout(t *testing.T) {
+	const answer = "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n"
+	for idle, want := range map[time.Duration]bool{2 * time.Second: true, 0: false} {
+		c, err := Dial(t.Context(), serve(t, answer), 10*time.Second, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		c.used = c.used.Add(-idle)
+		if status, _, err := c.Do([]byte("GET / HTTP/1.1\r\n\r\n")); errors.Is(err, ErrStale) != want || !want && status != 408 {
+			t.Errorf("after %v: got %d, %v", idle, status, err)
+		}
+	}
+}
+
 // A request that is not answered ends with its context.
 func TestContextEndsRequest(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
