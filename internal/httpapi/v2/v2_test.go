@@ -40,3 +40,5 @@ func TestSurroundings(t *testing.T) {
 		t.Errorf("level %v", s.Told.Level)
 	}
 }
+
+func TestMultipart(t *testing.T) { moderntest.Multipart(t, newAPI, "/v2/ns/instance") }

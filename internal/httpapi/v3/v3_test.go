@@ -105,3 +105,5 @@ func TestPages(t *testing.T) {
 		}
 	}
 }
+
+func TestMultipart(t *testing.T) { moderntest.Multipart(t, newAPI, "/v3/client/ns/instance") }
