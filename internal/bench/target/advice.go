@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"net"
 	"strings"
 	"syscall"
@@ -15,11 +14,22 @@ import (
 // Advised adds to an error of connecting or of a call what may be done about it, if
 // that is known. Settings are named as the flags of the command are.
 func Advised(err error) error {
-	if advice := adviceFor(err); advice != "" {
-		return fmt.Errorf("%w; %s", err, advice)
+	advice := adviceFor(err)
+	if advice == "" || errors.As(err, new(*advisedError)) {
+		return err
 	}
-	return err
+	return &advisedError{err, advice}
 }
+
+// advisedError is an error with what to do about it, said once however often it passes
+// by.
+type advisedError struct {
+	error
+	advice string
+}
+
+func (e *advisedError) Error() string { return e.error.Error() + "; " + e.advice }
+func (e *advisedError) Unwrap() error { return e.error }
 
 func adviceFor(err error) string {
 	var unknown x509.UnknownAuthorityError

@@ -195,6 +195,9 @@ func TestLoginRefused(t *testing.T) {
 		if err == nil {
 			stop()
 		}
+		if err != nil && strings.Count(err.Error(), ";") > 1 {
+			t.Errorf("%s: the advice comes twice: %v", tt.name, err)
+		}
 		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got %v, want %q", tt.name, err, tt.want)
 		}
