@@ -126,7 +126,7 @@ func (c *config) fault(format string, args ...any) {
 // the source of an endpoint.
 func (c *config) checkServers() {
 	if c.protocol == HTTP {
-		c.ports = servers.Ports{} // which need not exist
+		c.ports = servers.Ports{} // gRPC has none that could be wrong
 	}
 	if c.endpoint != "" {
 		source, err := servers.Endpoint(c.httpClient(), c.endpoint)
