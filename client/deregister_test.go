@@ -142,6 +142,32 @@ func TestDeregisterGoesOn(t *testing.T) {
 	})
 }
 
+// Over HTTP nothing can be done about what a server remembers of a connection: it is
+// waited for.
+func TestDeregisterOverAnotherProtocol(t *testing.T) {
+	restarted(t, func(t *testing.T, c *Client, w *fakeWire, a, b *Registration) {
+		w.set(func(w *fakeWire) { w.protocol, w.stubborn = wire.HTTP, true })
+		ended := in(func() error { return a.Deregister(t.Context()) })
+		w.up()
+		time.Sleep(40 * time.Second)
+		if len(ended) > 0 {
+			t.Errorf("ended with %v while the server lists %v", <-ended, w.listed(wireOrders))
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := a.Deregister(ctx); !errors.Is(err, ErrMayRemain) || !strings.Contains(err.Error(), "still lists") {
+			t.Errorf("got %v", err)
+		}
+		w.set(func(w *fakeWire) {
+			clear(w.memory)
+			w.lists[wireOrders] = w.state(wireOrders)
+		})
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // What a server does not list is not brought back for a moment.
 func TestForgottenInstancesStayForgotten(t *testing.T) {
 	restarted(t, func(t *testing.T, c *Client, w *fakeWire, a, b *Registration) {

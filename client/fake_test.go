@@ -1,6 +1,7 @@
 package rollcall
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -36,6 +37,7 @@ type fakeWire struct {
 	// remembers: the server lists what earlier sessions have published until a later
 	// one publishes it, as Rollcall does after a restart.
 	remembers bool
+	stubborn  bool // it does so also then
 	endless   bool // there is one service more on each page
 	memory    map[wire.Service]map[wire.Key]wire.Instance
 }
@@ -76,7 +78,8 @@ func (f *fakeWire) up() wire.Session {
 	<-f.running
 	f.mu.Lock()
 	f.sessions++
-	s := wire.Session{ID: fmt.Sprint("s", f.sessions), Server: "10.0.0.1:9848", Protocol: wire.InMemory, Persistent: true, Fuzzy: f.fuzzy, Polls: f.polls}
+	protocol := cmp.Or(f.protocol, wire.InMemory)
+	s := wire.Session{ID: fmt.Sprint("s", f.sessions), Server: "10.0.0.1:9848", Protocol: protocol, Persistent: true, Fuzzy: f.fuzzy, Polls: f.polls}
 	f.session = &s
 	f.remember()
 	clear(f.published)
@@ -133,7 +136,9 @@ func (f *fakeWire) Publish(ctx context.Context, s wire.Service, instances []wire
 	f.set(func(f *fakeWire) {
 		f.published[s] = slices.Clone(instances)
 		for _, i := range instances {
-			delete(f.memory[s], i.Key())
+			if !f.stubborn {
+				delete(f.memory[s], i.Key())
+			}
 		}
 		if f.remembers {
 			f.lists[s] = f.state(s)

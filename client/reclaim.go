@@ -2,6 +2,7 @@ package rollcall
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -36,8 +37,23 @@ func (p *publication) reclaim(ctx context.Context, a *attempt) error {
 			return err
 		}
 	}
-	return t.Publish(ctx, p.service, a.instances) // also what an attempt before may have left
+	if err := t.Publish(ctx, p.service, a.instances); err != nil { // also of what an attempt before may have left
+		return err
+	}
+	if a.link.session.Protocol != wire.HTTP {
+		return nil
+	}
+	// Over HTTP nothing takes the place of what a connection has registered.
+	if listed, err = p.listed(ctx, t); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(a.strays, func(r *Registration) bool { return listed(r.key) }) {
+		return &wire.Error{Kind: wire.Unknown, Server: a.link.session.Server, Err: errRemembered}
+	}
+	return nil
 }
+
+var errRemembered = errors.New("the server still lists the instance as one of a connection of before")
 
 // listed asks the server for the service, and returns whether it lists an instance: any,
 // if it will not tell.
