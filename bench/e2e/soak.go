@@ -124,7 +124,7 @@ func minutesOf(samples []report.Sample) [][]report.Sample {
 
 // minuteLines tell of each minute.
 func minuteLines(r *report.Result) []string {
-	lines := []string{fmt.Sprintf("via %s, units began at most %s late of themselves (p99)", r.Config.Protocol, millis(r.Generator.LateP99))}
+	lines := []string{fmt.Sprintf("via %s; the generator itself began a hundredth of the units %s late or more", r.Config.Protocol, millis(r.Generator.LateP99))}
 	for n, samples := range minutesOf(r.Samples) {
 		part := report.Result{Samples: samples}
 		seconds := secondsOf(&part)
