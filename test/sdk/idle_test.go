@@ -57,7 +57,7 @@ func TestIdleClient(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		const period = 10 * time.Second
+		const period = 5 * time.Second
 		before := processorTime(t)
 		time.Sleep(period) //nolint:forbidigo // the time in which nothing happens is what is measured
 		share := float64(processorTime(t)-before) / float64(period)
