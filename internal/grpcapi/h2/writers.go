@@ -40,10 +40,14 @@ const (
 	burstMost = 300 * time.Millisecond
 )
 
+func newWriters() *writers {
+	ws := &writers{burst: 1}
+	ws.wake.L, ws.calm.L = &ws.mu, &ws.mu
+	return ws
+}
+
 // start starts n writers.
 func (ws *writers) start(n int) {
-	ws.wake.L, ws.calm.L = &ws.mu, &ws.mu
-	ws.burst = 1
 	for range n {
 		ws.running.Go(ws.run)
 	}
@@ -111,15 +115,29 @@ func (ws *writers) endBurst() {
 	ws.calm.Broadcast()
 }
 
-// giveWay waits until a burst is over in which something was written to c, unless
-// few others wait for that.
-func (ws *writers) giveWay(c *conn) {
+// busy reports whether reading from c gives way: a burst goes on in which something
+// was written to c, and many others wait for that.
+func (ws *writers) busy(c *conn) bool {
 	if ws.length.Load() < burstLength {
-		return
+		return false
 	}
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	for c.burst == ws.burst && ws.length.Load() >= burstLength && !ws.closed {
+	return ws.busyLocked(c)
+}
+
+// busyLocked is busy for a caller that holds ws.mu.
+func (ws *writers) busyLocked(c *conn) bool {
+	return c.burst == ws.burst && ws.length.Load() >= burstLength && !ws.closed
+}
+
+// giveWay waits until busy ends, for this burst at most: the next one may come to c
+// before it is looked at. Nothing is held meanwhile that a writer may wait for, as the
+// end of a burst is the writers' doing.
+func (ws *writers) giveWay(c *conn) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	for burst := ws.burst; burst == ws.burst && ws.busyLocked(c); {
 		ws.calm.Wait()
 	}
 }
