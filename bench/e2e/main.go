@@ -46,6 +46,7 @@ type options struct {
 	server             string
 	serverCPU, loadCPU string
 	only               string
+	against            list
 	write              string
 	rounds             int
 	length             time.Duration
@@ -65,7 +66,8 @@ func run(ctx context.Context, args []string) error {
 	flags.StringVar(&o.server, "server", "bin/rollcall", "the binary to measure")
 	flags.StringVar(&o.serverCPU, "server-cpu", "0", "core of the servers; empty pins nothing")
 	flags.StringVar(&o.loadCPU, "load-cpu", "1", "core of the load; empty pins nothing")
-	flags.StringVar(&o.only, "only", usualParts(), "parts to run; soak runs only when it is named")
+	flags.StringVar(&o.only, "only", usualParts(), "parts to run; soak and peers run only when they are named")
+	flags.Var(&o.against, "against", "server of another kind, `NAME=host:port`, for the part peers; may be repeated")
 	flags.StringVar(&o.write, "write", "", "Markdown file whose tables are replaced")
 	flags.IntVar(&o.rounds, "rounds", 6, "rounds of each server")
 	flags.DurationVar(&o.length, "length", time.Second, "length of a round")
@@ -112,6 +114,7 @@ func parts() []part {
 		{name: "start", run: measureStart},
 		{name: "push", run: measurePush},
 		{name: "soak", run: measureSoak, long: true},
+		{name: "peers", run: measurePeers, long: true},
 	}
 }
 
