@@ -71,7 +71,10 @@ func (q ServiceQuery) check() error {
 func (c *Client) page(ctx context.Context, ns, group string, page, size int) ([]string, int, error) {
 	l, err := c.linked(ctx)
 	if err != nil {
-		return nil, 0, because(ctx, *c.lastError.Load())
+		if ctx.Err() != nil {
+			err = because(ctx, *c.lastError.Load())
+		}
+		return nil, 0, err
 	}
 	started := time.Now()
 	names, total, err := l.transport.Services(ctx, ns, group, page, size)

@@ -51,6 +51,20 @@ func TestServicesWithoutEnd(t *testing.T) {
 	})
 }
 
+// A client that is closed lists nothing, and says why, however its context is.
+func TestServicesOfAClosedClient(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *Client, _ *fakeWire) {
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for _, err := range c.Services(context.Background(), ServiceQuery{}) {
+			if !errors.Is(err, ErrClosed) || !strings.Contains(err.Error(), "closed") {
+				t.Errorf("got %v, want ErrClosed", err)
+			}
+		}
+	})
+}
+
 func names(list []Service) string {
 	var all []string
 	for _, s := range list {
