@@ -71,6 +71,7 @@ func (e *entry) run(ctx context.Context) time.Duration {
 		if e.subscribed != "" {
 			c.counts.subscribed.Add(-1)
 		}
+		c.changes.send()
 	}
 	c.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, operation)
@@ -89,15 +90,19 @@ func (e *entry) run(ctx context.Context) time.Duration {
 		return schedule.Idle // woken when there is a link
 	case !subscribed:
 		return e.ask(ctx, l, l.transport.Subscribe)
-	case e.settle() > 0:
-		return e.settle()
-	case l.session.Polls || c.cfg.resync <= 0:
-		return schedule.Idle
-	case wait > 0:
-		return wait
-	default:
-		return e.ask(ctx, l, l.transport.Query)
 	}
+	held, next := e.settle(), schedule.Idle
+	switch {
+	case l.session.Polls || c.cfg.resync <= 0:
+	case wait > 0:
+		next = wait
+	default:
+		next = e.ask(ctx, l, l.transport.Query)
+	}
+	if held > 0 && (next < 0 || held < next) {
+		return held
+	}
+	return next
 }
 
 // unsubscribe takes the subscription back, after which the entry is forgotten, or
@@ -113,6 +118,7 @@ func (e *entry) unsubscribe(ctx context.Context, l *link) time.Duration {
 	defer c.mu.Unlock()
 	e.subscribed = ""
 	c.counts.subscribed.Add(-1)
+	c.changes.send()
 	return 0
 }
 
@@ -234,7 +240,7 @@ func (e *entry) apply(list *wire.List, asked request) error {
 	}
 	e.live = next
 	if next.held {
-		e.job.Within(c.cfg.emptyProtection)
+		e.job.Within(c.cfg.emptyProtection - time.Since(next.heldSince))
 	} else {
 		c.disk.store(e.service, list.Raw)
 	}

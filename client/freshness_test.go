@@ -218,3 +218,28 @@ func TestEmptyProtection(t *testing.T) {
 		}
 	}, WithEmptyProtection(hold), WithDiskCache(dir, 0))
 }
+
+// While an empty list is held, the service is asked for as before: the push that says that
+// there are instances again may be lost.
+func TestResyncWhileEmptyIsHeld(t *testing.T) {
+	const hold = time.Hour
+	inBubble(t, func(t *testing.T, c *Client, w *fakeWire) {
+		w.say(wireOrders, 1, "a:1")
+		w.up()
+		watch := mustWatch(t, c)
+		w.push(wireOrders, 2)
+		if !watch.Snapshot().Info().HeldEmpty {
+			t.Fatal("not held")
+		}
+		w.say(wireOrders, 3, "b:1") // and the push is lost
+		time.Sleep(73 * time.Second)
+		if s := watch.Snapshot(); addresses(s) != "b:1" || s.Info().HeldEmpty {
+			t.Errorf("after 73 s: %s, %+v", addresses(s), s.Info())
+		}
+		w.push(wireOrders, 4)
+		time.Sleep(hold + time.Millisecond)
+		if s := watch.Snapshot(); s.Len() != 0 {
+			t.Errorf("held for longer than %v: %s", hold, addresses(s))
+		}
+	}, WithEmptyProtection(hold))
+}
