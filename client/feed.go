@@ -119,7 +119,7 @@ func (f *feed[S, U]) each(call func(U)) (stop func()) {
 		for {
 			select {
 			case u, ok := <-updates:
-				if !ok {
+				if !ok || isClosed(stopped) { // both may have been there
 					return
 				}
 				_ = f.client.guard("OnUpdate", func() error { call(u); return nil }) // logged there
@@ -129,6 +129,15 @@ func (f *feed[S, U]) each(call func(U)) (stop func()) {
 		}
 	}()
 	return sync.OnceFunc(func() { close(stopped) })
+}
+
+func isClosed(ch <-chan struct{}) bool {
+	select {
+	case <-ch:
+		return true
+	default:
+		return false
+	}
 }
 
 // end closes the channels and reports whether they were open.
