@@ -45,3 +45,40 @@ func TestReadyAndStatus(t *testing.T) {
 		}
 	})
 }
+
+// Each change of the status is told, that of the watches among them.
+func TestStatusChangesTellAll(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *Client, w *fakeWire) {
+		w.up()
+		var last Status
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for s := range c.StatusChanges(context.Background()) {
+				if s.State != Closed {
+					last = s
+				}
+			}
+		}()
+		synctest.Wait()
+		told := func(after string) {
+			t.Helper()
+			synctest.Wait()
+			if now := c.Status(); last != now {
+				t.Errorf("after %s: told %+v, it is %+v", after, last, now)
+			}
+		}
+		watch, second := mustWatch(t, c), mustWatch(t, c)
+		told("watches")
+		_ = second.Close()
+		told("the end of one of two")
+		_ = watch.Close()
+		told("the end of the last one")
+		r := mustRegister(t, c, 1, WithAsync())
+		told("a registration")
+		_ = r.Deregister(t.Context())
+		told("its end")
+		_ = c.Close()
+		<-done
+	})
+}

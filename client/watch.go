@@ -167,7 +167,9 @@ func (w *Watch) end() bool {
 	if !w.feed.end() {
 		return false
 	}
-	w.feed.client.counts.watches.Add(-1)
+	c := w.feed.client
+	c.counts.watches.Add(-1)
+	c.changes.send()
 	w.entry.changed.send()
 	return true
 }

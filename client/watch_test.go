@@ -204,6 +204,27 @@ func TestSlowAndBrokenReaders(t *testing.T) {
 	}, WithMetrics(counts))
 }
 
+// Who is stopped while it runs is not called again, whatever came meanwhile.
+func TestStoppedWhileItRuns(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *Client, w *fakeWire) {
+		w.say(wireOrders, 1, "a:1")
+		w.up()
+		watch := mustWatch(t, c)
+		for n := range int64(50) {
+			calls, hang := 0, make(chan struct{})
+			stop := watch.OnUpdate(func(Update) { calls++; <-hang })
+			synctest.Wait()
+			w.push(wireOrders, n+2, fmt.Sprintf("h%d:1", n))
+			stop()
+			close(hang)
+			synctest.Wait()
+			if calls != 1 {
+				t.Fatalf("called %d times, want 1", calls)
+			}
+		}
+	})
+}
+
 func TestWatchWaits(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *Client, w *fakeWire) {
 		async := mustWatch(t, c, WithAsync())
