@@ -51,6 +51,20 @@ func TestDiskCache(t *testing.T) {
 	}, WithDiskCache(dir, 0))
 }
 
+// A file that is JSON and no list is none: a service of which nothing is known is not empty.
+func TestDiskCacheWithoutHosts(t *testing.T) {
+	dir := t.TempDir()
+	if err := disk.Dir(dir).Store("public", "DEFAULT_GROUP", "orders", []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	inBubble(t, func(t *testing.T, c *Client, w *fakeWire) {
+		w.down(errors.New("refused"))
+		if watch, err := c.Watch(within(t, time.Second), orders); err == nil {
+			t.Errorf("shows %+v", watch.Snapshot().Info())
+		}
+	}, WithDiskCache(dir, 0))
+}
+
 // What changed just before Close is on disk after it.
 func TestDiskCacheAtTheEnd(t *testing.T) {
 	dir := t.TempDir()

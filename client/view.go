@@ -94,8 +94,11 @@ func (v *view) take(list *wire.List, asked request, protection time.Duration) (*
 func (v *view) fromDisk(raw []byte, at time.Time) (*view, error) {
 	var info grpcv2.ServiceInfo
 	found, err := readInstances(raw, &info, v.listed)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case !info.HasHosts:
+		return nil, errNoHosts
 	}
 	return &view{disk: true, at: at, applied: v.applied, protected: info.Protected, listed: found}, nil
 }
