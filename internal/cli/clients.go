@@ -41,7 +41,7 @@ shows what it registered and subscribed to; the exit code is 1 when it is not th
 	flags := cmd.Flags()
 	flags.StringVar(&f.service, "service", "", "Only those who registered in, or subscribed to, this service, or group@@service.")
 	flags.StringVar(&f.group, "group", "", "Only those with services of this group.")
-	flags.StringVar(&f.sdk, "sdk", "", "Only those made with this library: java, go, python, node, rust, csharp, c, cpp or other.")
+	flags.StringVar(&f.sdk, "sdk", "", "Only those made with this library: java, go, rollcall-go, python, node, rust, csharp, c, cpp or other.")
 	flags.StringVar(&f.version, "version", "", "Only those of this version of it; 2.5 is every 2.5.x.")
 	flags.StringVar(&f.protocol, "protocol", "", "Only those who come this way: grpc, http or udp.")
 	flags.IntVar(&f.limit, "limit", pageSize, "How many clients to list at most; for one, how many of its instances and of its subscriptions.")
@@ -68,7 +68,7 @@ func (a *app) completeClients(cmd *cobra.Command) {
 		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 	}
 	fixed("protocol", "grpc", "http", "udp")
-	fixed("sdk", "java", "go", "python", "node", "rust", "csharp", "c", "cpp", "other")
+	fixed("sdk", "java", "go", "rollcall-go", "python", "node", "rust", "csharp", "c", "cpp", "other")
 	_ = cmd.RegisterFlagCompletionFunc("service", func(cmd *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return a.serviceNames(cmd, typed)
 	})

@@ -8,7 +8,7 @@ import (
 
 // SDK is the library that a client is made with. The zero value is an unknown one.
 type SDK struct {
-	Name    string // such as java or go, in small letters
+	Name    string // such as java, go or rollcall-go, in small letters
 	Version string // as the library writes it, without a leading v; may be empty
 }
 
@@ -29,6 +29,7 @@ var sdkNames = [...]struct{ prefix, name string }{
 	{"Nacos-DNS", "dns"},
 	{"Nacos-Server", "server"},
 	{"unit-nginx", "tengine"},
+	{"Rollcall-Go-Client", "rollcall-go"}, // over HTTP it goes by the name of the client of Nacos
 }
 
 // ParseSDK reads what a client calls itself, such as Nacos-Java-Client:v2.5.1. A

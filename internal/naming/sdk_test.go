@@ -19,6 +19,7 @@ func TestParseSDK(t *testing.T) {
 		{"Nacos-Rust-Client:0.4.2", "rust 0.4.2", "0.4"},
 		{"Nacos-C-Client:v1.0.12", "c 1.0.12", "1.0"},
 		{"Nacos-CSharp-Client:v0.9.0", "csharp 0.9.0", "0.9"},
+		{"Rollcall-Go-Client:v0.1.0", "rollcall-go 0.1.0", "0.1"},
 		{"Nacos-Java-Client:v", "java", ""},
 		{"Nacos-Java-Client", "java", ""},
 		{"Nacos-Java-Client:v2", "java 2", ""},
