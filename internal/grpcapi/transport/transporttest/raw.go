@@ -31,6 +31,7 @@ type Raw struct {
 	*http2.Framer
 	replies *http2.Framer // of the goroutine that reads
 	nc      net.Conn
+	patient time.Duration // how long each frame is waited for; 0: for ever
 	block   bytes.Buffer
 	encoder *hpack.Encoder
 	decoder *hpack.Decoder
@@ -98,17 +99,17 @@ func NewRaw(t testing.TB, nc net.Conn) *Raw {
 	return r
 }
 
-// DialRaw connects to a server and says what every client says.
+// DialRaw connects to a server and says what every client says. What must come may take
+// [grpctest.Patience], frame by frame.
 func DialRaw(t testing.TB, address string) *Raw {
 	t.Helper()
 	nc, err := net.Dial("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := nc.SetDeadline(time.Now().Add(grpctest.Patience)); err != nil {
-		t.Fatal(err)
-	}
 	r := NewRaw(t, nc)
+	r.patient = grpctest.Patience
+	r.extend()
 	r.Preface()
 	return r
 }
@@ -208,6 +209,7 @@ func (r *Raw) Until(ok func() bool) bool {
 		if r.Ended != nil {
 			return false
 		}
+		r.extend()
 		f, err := r.ReadFrame()
 		if err != nil {
 			r.Ended = err
@@ -216,6 +218,14 @@ func (r *Raw) Until(ok func() bool) bool {
 		r.note(f)
 	}
 	return true
+}
+
+// extend gives what is said and read next its time. A connection that is closed says so
+// to who reads.
+func (r *Raw) extend() {
+	if r.patient > 0 {
+		_ = r.nc.SetDeadline(time.Now().Add(r.patient))
+	}
 }
 
 // Wait reads until a stream is over, and returns what was said on it.
