@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// Credentials are who the client is: a token to send as it is, or a name and a
-// password, or a pair of keys; the first of these that is set counts.
+// Credentials are who the client is: a pair of keys, or a token to send as it is, or a
+// name and a password; the first of these that is set counts.
 type Credentials struct {
 	Username, Password   string
 	AccessKey, SecretKey string
@@ -45,8 +45,8 @@ const (
 // for one that does not end.
 type Login func(ctx context.Context, username, password string) (token string, ttl time.Duration, err error)
 
-// pause is how long credentials that were refused are not tried again, so that a
-// wrong password does not become a storm of logins.
+// pause is how long the source is not asked again, nor a login tried, after that failed
+// or credentials were refused, so that a wrong password does not become a storm of logins.
 const pause = 5 * time.Second
 
 // Provider makes fields.

@@ -73,6 +73,27 @@ func TestSignature(t *testing.T) {
 	}
 }
 
+// Of several kinds of credentials one counts.
+func TestWhichCredentialsCount(t *testing.T) {
+	all := Credentials{AccessKey: "ak", SecretKey: "sk", Token: "fixed", Username: "u", Password: "p"}
+	for _, tt := range []struct {
+		leave func(*Credentials)
+		want  Field
+	}{
+		{func(*Credentials) {}, Field{fieldKey, "ak"}},
+		{func(c *Credentials) { c.AccessKey = "" }, Field{fieldToken, "fixed"}},
+		{func(c *Credentials) { c.AccessKey, c.Token = "", "" }, Field{fieldToken, "token-1"}},
+	} {
+		var l logins
+		c := all
+		tt.leave(&c)
+		fields, err := New(fixed(c), l.login).Fields(t.Context(), "")
+		if err != nil || len(fields) == 0 || fields[0] != tt.want {
+			t.Errorf("got %v, %v, want %v first", fields, err, tt.want)
+		}
+	}
+}
+
 func TestOneLoginForMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l logins
