@@ -34,7 +34,8 @@ func (p Protocol) String() string { return [...]string{"auto", "grpc", "http"}[m
 type Option func(*config)
 
 // WithServers gives the servers: host, host:port, [v6]:port or http(s)://host:port.
-// The port is that of HTTP, by default 8848; see [WithGRPCPort] for the other one.
+// The port is that of HTTP, by default 8848; see [WithGRPCPort] for the other one, which
+// must be said for a server whose port is above 64535, unless the protocol is HTTP.
 // A name is resolved at each dial, and is one server however many addresses it has.
 //
 // A client has one of WithServers, [WithEndpoint] and [WithServerSource].
@@ -181,8 +182,9 @@ func WithDialer(dial func(ctx context.Context, network, address string) (net.Con
 	}
 }
 
-// Credentials are who the client is: a name and a password, for which it logs in,
-// or a pair of keys, with which it signs requests, or a token to send as it is.
+// Credentials are who the client is: a pair of keys, with which it signs requests, or a
+// token to send as it is, or a name and a password, for which it logs in. The first of
+// these that is set counts.
 type Credentials struct {
 	Username, Password   string
 	AccessKey, SecretKey string

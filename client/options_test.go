@@ -52,6 +52,20 @@ func TestOptionsTellAllFaults(t *testing.T) {
 	}
 }
 
+// A port of HTTP to which no 1000 can be added is good where gRPC has a port of its own or
+// is not wanted.
+func TestHighPorts(t *testing.T) {
+	high := WithServers("10.0.0.1:65000")
+	if _, err := configOf([]Option{high}); err == nil || !strings.Contains(err.Error(), "the gRPC port would be 66000; say which it is, or use HTTP alone") {
+		t.Errorf("got %v", err)
+	}
+	for _, option := range []Option{WithGRPCPort(9848), WithGRPCPortOffset(-1000), WithProtocol(HTTP)} {
+		if _, err := configOf([]Option{high, option}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestOptionsThatDoNotGoTogether(t *testing.T) {
 	servers := WithServers("10.0.0.1")
 	for _, tt := range []struct {

@@ -78,7 +78,7 @@ func Parse(entry string, ports Ports) (Server, error) {
 		grpc = int(s.Port) + ports.Offset
 	}
 	if grpc < 1 || grpc > 65535 {
-		return Server{}, fmt.Errorf("server %q: the gRPC port would be %d; give it explicitly", entry, grpc)
+		return Server{}, fmt.Errorf("server %q: the gRPC port would be %d; say which it is, or use HTTP alone", entry, grpc)
 	}
 	s.GRPCPort = uint16(grpc)
 	return s, nil
