@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -13,7 +14,8 @@ import (
 	rollcall "github.com/rollcall-registry/rollcall/client"
 )
 
-// Server is what is run. An [http.Server] is one.
+// Server is what is run. An [http.Server] is one. If it is an [io.Closer] too, Close is
+// called when Shutdown has failed, to cut off what still runs.
 type Server interface {
 	// Serve accepts connections until Shutdown, or until it fails. Its error after
 	// Shutdown is nil or [http.ErrServerClosed].
@@ -153,6 +155,9 @@ func (r *runner) shutdown(ended <-chan struct{}) error {
 	ctx, cancel := context.WithTimeout(context.Background(), r.grace)
 	defer cancel()
 	err := r.server.Shutdown(ctx)
+	if closer, ok := r.server.(io.Closer); ok && err != nil {
+		err = errors.Join(err, closer.Close())
+	}
 	<-ended
 	if err != nil {
 		return fmt.Errorf("shut down the server: %w", err)

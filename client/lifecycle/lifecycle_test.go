@@ -220,6 +220,44 @@ func TestGrace(t *testing.T) {
 	})
 }
 
+// What an HTTP server still does when its time is over is cut off.
+func TestGraceCutsOff(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked, cut := make(chan struct{}), make(chan struct{})
+	server := &http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		close(asked)
+		<-r.Context().Done()
+		close(cut)
+	})}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	result := make(chan error, 1)
+	go func() {
+		result <- lifecycle.Run(ctx, clienttest.New().Client(t), orders(), l, server, lifecycle.WithDrain(0, nil), lifecycle.WithGrace(0))
+	}()
+	conn, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: orders\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	<-asked
+	stop()
+	if err := <-result; !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+	select {
+	case <-cut:
+	case <-time.After(10 * time.Second):
+		t.Error("the request goes on")
+	}
+}
+
 func TestAddresses(t *testing.T) {
 	for name, tt := range map[string]struct {
 		listener net.Listener
