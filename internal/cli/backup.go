@@ -197,7 +197,7 @@ func (c *client) restore(ctx context.Context, source string, replace bool) error
 	defer body.Close()
 	var answer opsv1.BackupInfo
 	if err := json.NewDecoder(body).Decode(&answer); err != nil {
-		return fmt.Errorf("read the answer of %s: %w", c.server(), err)
+		return c.broken(ctx, err)
 	}
 	return c.show(answer, func(w io.Writer) {
 		fmt.Fprintf(w, "restored the backup of %s, made by the server %s\n", stamp(answer.Time), answer.ID)

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -48,7 +49,7 @@ instance is registered again; at Nacos it is a change of the instance.`,
 	flags.BoolVar(&d.deregister, "deregister", false, "Deregister it then.")
 	return a.sdkCommand(cmd, "http", func(ctx context.Context, c *client, args []string) error {
 		if d.deregister && d.weight != 0 {
-			return &usageError{fmt.Errorf("deregister: it goes with weight 0")}
+			return &usageError{errors.New("deregister: it goes with weight 0")}
 		}
 		if err := d.read(c, args, nil); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"maps"
@@ -138,7 +139,7 @@ func latest(ctx context.Context, feeds []*feed, limit int) ([]entry, error) {
 
 // inTime orders entries of several feeds.
 func inTime(entries []entry) {
-	slices.SortStableFunc(entries, func(a, b entry) int { return int(a.time - b.time) })
+	slices.SortStableFunc(entries, func(a, b entry) int { return cmp.Compare(a.time, b.time) })
 }
 
 // entryHeading writes the names of the columns of [entry.row].

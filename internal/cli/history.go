@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -79,9 +80,9 @@ func (f *historyFlags) check() error {
 	case f.limit <= 0:
 		return fmt.Errorf("limit: %d is no number of events; write 1 or more", f.limit)
 	case f.follow && f.until != "":
-		return fmt.Errorf("until: what is followed has no end; leave out --until or --follow")
+		return errors.New("until: what is followed has no end; leave out --until or --follow")
 	case f.pushes && (f.ip != "" || f.port != "" || f.cluster != "" || len(f.kinds) > 0):
-		return fmt.Errorf("pushes: they are of services, not of instances, and have kinds of their own; leave out --ip, --port, --cluster and --kind")
+		return errors.New("pushes: they are of services, not of instances, and have kinds of their own; leave out --ip, --port, --cluster and --kind")
 	}
 	return nil
 }

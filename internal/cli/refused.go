@@ -32,10 +32,15 @@ func (e *refusedError) Error() string {
 	if text != "" {
 		text = ": " + cut(printable(strings.Join(strings.Fields(text), " ")), shownText)
 	}
-	if e.nameless && (e.status == http.StatusForbidden || e.status == http.StatusUnauthorized) {
+	if e.nameless && e.forbids() {
 		text += "; log in with --" + flagUser + " and --" + flagPassword
 	}
 	return fmt.Sprintf("%s answered %s%s", e.server, status, text)
+}
+
+// forbids reports whether the server wants another login, or any.
+func (e *refusedError) forbids() bool {
+	return e.status == http.StatusForbidden || e.status == http.StatusUnauthorized
 }
 
 // foreign reports whether a call of Rollcall's own API was not found.

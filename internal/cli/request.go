@@ -43,9 +43,13 @@ func (c *client) do(ctx context.Context, method, path string, query url.Values) 
 	if err != nil {
 		return nil, err
 	}
-	return c.first(ctx, func(server *url.URL) (io.ReadCloser, error) {
+	body, err := c.first(ctx, func(server *url.URL) (io.ReadCloser, error) {
 		return c.send(ctx, server, method, path, query, http.NoBody, 0)
 	})
+	if refused, ok := errors.AsType[*refusedError](err); ok && c.login != nil && refused.forbids() {
+		c.login.token = "" // it may have ended; the next call logs in again
+	}
+	return body, err
 }
 
 // read is do for answers that are short. It returns the body.
