@@ -100,10 +100,19 @@ func (r *replay) expect(n int, m *Message) []string {
 	}
 	before, known := c.state[topic]
 	var other []string
-	for until := r.deadline(n, m); ; {
+	for until, patient := r.deadline(n, m), false; ; {
 		f := r.next(c, until, topic)
-		if f == nil {
-			break
+		switch {
+		case f != nil:
+		case r.mayBeMissing(n, m, topic, before, known):
+			return nil
+		case !patient:
+			until, patient = until.Add(patience), true
+			continue
+		case other == nil:
+			return []string{"did not come in time"}
+		default:
+			return other
 		}
 		differences := r.differ(m, f)
 		switch {
@@ -118,13 +127,6 @@ func (r *replay) expect(n int, m *Message) []string {
 			return differences
 		}
 	}
-	if r.mayBeMissing(n, m, topic, before, known) {
-		return nil
-	}
-	if other == nil {
-		return []string{"did not come in time"}
-	}
-	return other
 }
 
 // accept takes a frame that is as recorded.

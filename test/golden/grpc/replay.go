@@ -19,7 +19,8 @@ import (
 
 // How much freedom the server has in time.
 const (
-	late         = 3 * time.Second  // after a frame's recorded time
+	late         = 3 * time.Second  // after a frame's recorded time, for what need not come
+	patience     = 20 * time.Second // after that, for what must: a busy machine is slow
 	repeatWithin = 10 * time.Second // of what was not acknowledged
 	probeAfter   = 15 * time.Second // of silence
 	probeBefore  = 30 * time.Second
