@@ -17,7 +17,6 @@ import (
 	"fmt"
 	"math"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -103,7 +102,6 @@ type run struct {
 	times *Series       // of units
 	late  *Series       // by how much units began later than due although a worker waited
 	first int64         // by the recorder's clock: when the warm-up began
-	begin atomic.Int64  // and when it ended
 	warm  chan struct{} // closed when it ended early
 	once  sync.Once
 
@@ -118,8 +116,7 @@ type run struct {
 // due, and may be nil. The error is that of the context.
 func (l *Loop) Run(ctx context.Context, rec *Recorder, times, late *Series, step Step) (*Outcome, error) {
 	r := &run{Loop: l, ctx: ctx, step: step, rec: rec, times: times, late: late, counts: make([]counts, l.Workers), warm: make(chan struct{}), first: rec.Now()}
-	r.begin.Store(r.first + int64(l.Warmup))
-	rec.start(r.begin.Load())
+	rec.start(r.first + int64(l.Warmup))
 
 	samples := make(chan []Interval, 1)
 	stop := make(chan struct{})
@@ -136,7 +133,7 @@ func (l *Loop) Run(ctx context.Context, rec *Recorder, times, late *Series, step
 	workers.Wait()
 	ended := rec.Now()
 	close(stop)
-	out := &Outcome{Elapsed: time.Duration(max(ended-r.begin.Load(), 1)), Intervals: <-samples, Fault: r.fault}
+	out := &Outcome{Elapsed: time.Duration(max(ended-r.begin(), 1)), Intervals: <-samples, Fault: r.fault}
 	for i := range r.counts {
 		out.Done += r.counts[i].done.Load()
 		out.Failed += r.counts[i].failed.Load()
@@ -145,8 +142,11 @@ func (l *Loop) Run(ctx context.Context, rec *Recorder, times, late *Series, step
 	return out, context.Cause(ctx)
 }
 
+// begin is when the warm-up ends, which may be moved forward as long as it goes on.
+func (r *run) begin() int64 { return r.rec.begin.Load() }
+
 // end is when no more units begin.
-func (r *run) end() int64 { return r.begin.Load() + int64(r.Duration) }
+func (r *run) end() int64 { return r.begin() + int64(r.Duration) }
 
 // over reports whether a unit of this time is none any more.
 func (r *run) over(at int64) bool { return at >= r.end() || r.ctx.Err() != nil }
@@ -162,8 +162,7 @@ func (r *run) warmUp(w, n int) {
 	}
 	now := r.rec.Now()
 	r.once.Do(func() {
-		if now < r.begin.Load() {
-			r.begin.Store(now)
+		if now < r.begin() {
 			r.rec.start(now)
 			close(r.warm)
 		}
@@ -245,7 +244,7 @@ func (r *run) open(w int) error {
 				r.late.Record(w, due, r.rec.Now())
 			}
 		} else if now > r.end()+int64(overtime) {
-			left := float64(r.end()-due) / (every * float64(r.Workers))
+			left := float64(r.end()-max(due, r.begin())) / (every * float64(r.Workers))
 			r.counts[w].missed = min(int64(math.Ceil(left)), int64(r.share(w)-n))
 			return nil
 		}
@@ -263,7 +262,7 @@ func (r *run) open(w int) error {
 // unit does one unit, whose time counts from begun.
 func (r *run) unit(w, n int, begun int64) error {
 	err := r.step(r.ctx, w, n)
-	if begun < r.begin.Load() {
+	if begun < r.begin() {
 		return err
 	}
 	switch {

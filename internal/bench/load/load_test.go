@@ -123,6 +123,22 @@ func TestOvertime(t *testing.T) {
 	})
 }
 
+// What a server kept from being sent within the warm-up is not missed: it would not have
+// counted.
+func TestMissedAreOfTheRecordedTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rec := NewRecorder()
+		l := &Loop{Workers: 1, Rate: 10, Warmup: 10 * time.Second, Duration: 10 * time.Second, newAlarm: newTimerAlarm}
+		out, err := l.Run(t.Context(), rec, rec.Series("units"), nil, func(context.Context, int, int) error {
+			time.Sleep(time.Minute)
+			return nil
+		})
+		if err != nil || out.Done != 0 || out.Missed != 100 {
+			t.Errorf("got %+v, %v; want 100 missed", out, err)
+		}
+	})
+}
+
 // A bound on the units leaves nine tenths of them to record, however long the warm-up
 // was to be.
 func TestWarmupEndsWithCount(t *testing.T) {

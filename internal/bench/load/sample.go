@@ -21,7 +21,7 @@ func (r *run) sample(stop <-chan struct{}) []Interval {
 	if every == 0 {
 		every = time.Second
 	}
-	if !r.wait(stop, r.warm, r.begin.Load()) {
+	if !r.wait(stop, r.warm, r.begin()) {
 		return nil
 	}
 	if r.OnBegin != nil {
@@ -29,7 +29,7 @@ func (r *run) sample(stop <-chan struct{}) []Interval {
 	}
 	var (
 		list         []Interval
-		begin        = r.begin.Load()
+		begin        = r.begin()
 		at           = begin
 		done, failed int64
 	)
