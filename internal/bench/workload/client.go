@@ -93,21 +93,19 @@ func (c *client) rejoin(ctx, trying context.Context) error {
 	}
 }
 
-// live keeps the client registered and subscribed until ctx ends, through whatever
-// happens to the server.
+// live keeps the client, which has joined, registered and subscribed until ctx ends,
+// through whatever happens to the server.
 func (c *client) live(ctx context.Context) {
 	beat := time.NewTicker(beatInterval)
 	defer beat.Stop()
 	for n := 0; ; n++ {
-		var ended <-chan struct{}
-		if c.subscriber != nil {
-			ended = c.subscriber.Ended()
-		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-ended:
-			_ = c.rejoin(ctx, ctx) // fails when ctx has ended
+		case <-c.subscriber.Ended():
+			if c.rejoin(ctx, ctx) != nil { // ctx has ended, and nothing may be connected
+				return
+			}
 			continue
 		case <-beat.C:
 		}
