@@ -26,7 +26,11 @@ type chooser struct {
 	httpUp     bool      // as of the last look
 	onHTTP     bool
 	leaving    time.Time // when the move from HTTP began; zero if there is none
+	held       services  // what may have been published over HTTP when it did
 }
+
+// services are those of which something is or was published.
+type services map[wire.Service]bool
 
 func (h *chooser) choose(ctx context.Context) {
 	h.startGRPC(ctx)
@@ -62,6 +66,10 @@ func (h *chooser) step(ctx context.Context) time.Duration {
 // withGRPC is the preferred state. What runs over HTTP is taken down.
 func (h *chooser) withGRPC(ctx context.Context) time.Duration {
 	h.downSince, h.limit, h.httpUp = time.Time{}, patience, false
+	if h.onHTTP && h.leaving.IsZero() {
+		h.leaving, h.held = time.Now(), make(services)
+		h.client.addPublished(h.held)
+	}
 	h.client.use(h.grpc)
 	switch {
 	case h.http == nil:
@@ -69,14 +77,13 @@ func (h *chooser) withGRPC(ctx context.Context) time.Duration {
 	case !h.onHTTP:
 		h.stopHTTP()
 		return time.Hour
-	case h.leaving.IsZero():
-		h.leaving = time.Now()
 	}
 	if !h.client.published() && time.Since(h.leaving) < handover {
 		return 100 * time.Millisecond
 	}
-	h.client.withdraw(ctx, h.http.transport)
-	h.onHTTP, h.leaving = false, time.Time{}
+	h.client.addPublished(h.held)
+	h.client.withdraw(ctx, h.http.transport, h.held)
+	h.onHTTP, h.leaving, h.held = false, time.Time{}, nil
 	h.stopHTTP()
 	return time.Hour
 }
@@ -165,18 +172,21 @@ func (c *Client) published() bool {
 	return true
 }
 
-// withdraw takes everything back that was published over a transport which is about
-// to be left.
-func (c *Client) withdraw(ctx context.Context, t wire.Transport) {
+// addPublished adds the services of which something is published, or was until a moment ago.
+func (c *Client) addPublished(to services) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for s := range c.publications {
+		to[s] = true
+	}
+}
+
+// withdraw takes everything back that was published of some services over a transport
+// which is about to be left.
+func (c *Client) withdraw(ctx context.Context, t wire.Transport, all services) {
 	ctx, cancel := context.WithTimeout(ctx, handover)
 	defer cancel()
-	c.mu.Lock()
-	var all []wire.Service
-	for s := range c.publications {
-		all = append(all, s)
-	}
-	c.mu.Unlock()
-	for _, s := range all {
+	for s := range all {
 		if err := t.Publish(ctx, s, nil); err != nil {
 			c.logger.Info("an instance stays registered over HTTP until its beats are missed", "service", s.Name, "err", err)
 		}

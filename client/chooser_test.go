@@ -216,6 +216,30 @@ func TestMovingLeavesNoGap(t *testing.T) {
 	})
 }
 
+// What is deregistered while the client moves is taken back where it was, too.
+func TestDeregisterWhileMoving(t *testing.T) {
+	choosing(t, func(t *testing.T, c *Client, f *fleet) {
+		f.works(false, true)
+		c.start()
+		settle(t, c, HTTP, 4*time.Second)
+		r := mustRegister(t, c, 1)
+		_, http := f.last()
+		f.mu.Lock()
+		f.slow = time.Second
+		f.mu.Unlock()
+		f.works(true, true)
+		settle(t, c, GRPC, 61*time.Second)
+		if err := r.Deregister(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(handover)
+		grpc, _ := f.last()
+		if over := http.ports(wireOrders); over != nil || grpc.ports(wireOrders) != nil {
+			t.Errorf("left over HTTP: %v, over gRPC: %v", over, grpc.ports(wireOrders))
+		}
+	})
+}
+
 // A server that restarts is waited for, and not left for HTTP, which comes up first.
 func TestRestartIsWaitedFor(t *testing.T) {
 	choosing(t, func(t *testing.T, c *Client, f *fleet) {
