@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rollcall-registry/rollcall/api/grpcv2"
+	"github.com/rollcall-registry/rollcall/internal/registry"
 )
 
 // inOrders is the JSON of a request about the service orders with more members.
@@ -332,4 +333,36 @@ func FuzzAnswers(f *testing.F) {
 			}
 		})
 	})
+}
+
+// A deregistration may wait for the disk only while an operator has overridden some
+// instance.
+func TestBlocks(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	c := &client{api: r.API}
+	payload := func(kind, body string) *grpcv2.Payload { return &grpcv2.Payload{Type: kind, Body: []byte(body)} }
+	deregistration := payload(grpcv2.InstanceType, `{"type":"deregisterInstance"}`)
+	blocks := func(want ...bool) {
+		t.Helper()
+		for n, p := range []*grpcv2.Payload{
+			payload(grpcv2.InstanceType, `{"type":"registerInstance"}`), deregistration, payload(grpcv2.PersistentInstance, `{}`),
+		} {
+			if got := c.Blocks(p); got != want[n] {
+				t.Errorf("%s %s blocks: %v", p.Type, p.Body, got)
+			}
+		}
+	}
+	blocks(false, false, true)
+	key := registry.ServiceKey{Namespace: registry.DefaultNamespace, Group: registry.DefaultGroup, Name: "orders"}
+	target := registry.InstanceKey{IP: "10.0.0.1", Port: 8080, Cluster: registry.DefaultCluster}
+	apply := func(cmd registry.Command) {
+		if _, err := r.store.Apply(cmd); err != nil {
+			t.Fatal(err)
+		}
+	}
+	apply(&registry.SetOverride{Service: key, Entries: []registry.TargetOverride{{Target: target, Override: registry.Override{Weight: new(2.0)}}}})
+	blocks(false, true, true)
+	apply(&registry.DropOverride{Service: key, Target: target})
+	blocks(false, false, true)
 }

@@ -54,6 +54,11 @@ func checkStore(t reporter, s *Store) {
 				}
 			}
 		}
+		for key, overs := range sh.overlays {
+			if counted.Overridden++; len(overs) == 0 {
+				t.Errorf("%s: an empty list of overrides", key)
+			}
+		}
 		for key, subs := range sh.subs {
 			if counted.Subscribers += int64(len(subs)); len(subs) == 0 {
 				t.Errorf("%s: an empty list of subscribers", key)

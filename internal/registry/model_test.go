@@ -467,6 +467,7 @@ func (m *model) state(now time.Duration) string {
 		n.Subscribers += int64(len(lines))
 		b.WriteString(strings.Join(lines, ""))
 	}
+	n.Overridden = int64(len(m.overrides))
 	fmt.Fprintf(&b, "%+v\n", n)
 	return b.String()
 }

@@ -95,7 +95,7 @@ func (c *SetOverride) apply(s *Store) (Result, error) {
 	for _, e := range c.Entries {
 		key := e.Target.identity().clone()
 		o := &overlay{Override: e.Override, goneAt: c.At.Lease}
-		sh.setOverlay(c.Service, key, o)
+		s.setOverlay(sh, c.Service, key, o)
 		if r := svc.find(key); r != nil {
 			o.goneAt = present
 			s.refresh(sh, r, c.Meta, OverrideSet, r.top.owner())
@@ -127,7 +127,7 @@ func (s *Store) dropOverride(sh *shard, key ServiceKey, target InstanceKey, m Me
 	if sh.overlay(key, target) == nil {
 		return
 	}
-	sh.dropOverlay(key, target)
+	s.dropOverlay(sh, key, target)
 	if r := sh.services[key].find(target); r != nil {
 		s.refresh(sh, r, m, OverrideDropped, r.top.owner())
 	} else {
@@ -151,20 +151,29 @@ func (sh *shard) overlay(svc ServiceKey, key InstanceKey) *overlay {
 	return sh.overlays[svc][key]
 }
 
-func (sh *shard) setOverlay(svc ServiceKey, key InstanceKey, o *overlay) {
+func (s *Store) setOverlay(sh *shard, svc ServiceKey, key InstanceKey, o *overlay) {
 	if sh.overlays == nil {
 		sh.overlays = map[ServiceKey]map[InstanceKey]*overlay{}
 	}
 	if sh.overlays[svc] == nil {
 		sh.overlays[svc] = map[InstanceKey]*overlay{}
+		s.counts.overridden.Add(1)
 	}
 	sh.overlays[svc][key] = o
 }
 
-func (sh *shard) dropOverlay(svc ServiceKey, key InstanceKey) {
+func (s *Store) dropOverlay(sh *shard, svc ServiceKey, key InstanceKey) {
 	delete(sh.overlays[svc], key)
 	if len(sh.overlays[svc]) == 0 {
+		s.dropOverlays(sh, svc)
+	}
+}
+
+// dropOverlays forgets all overrides of a service.
+func (s *Store) dropOverlays(sh *shard, svc ServiceKey) {
+	if _, ok := sh.overlays[svc]; ok {
 		delete(sh.overlays, svc)
+		s.counts.overridden.Add(-1)
 	}
 }
 

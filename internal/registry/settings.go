@@ -98,7 +98,7 @@ func (c *DeleteService) apply(s *Store) (Result, error) {
 	if err := c.refusal(svc); err != nil {
 		return Result{}, err
 	}
-	delete(sh.overlays, svc.key)
+	s.dropOverlays(sh, svc.key)
 	s.dropService(sh, svc, c.Meta)
 	return Result{}, nil
 }

@@ -340,12 +340,15 @@ func (in *interner) intern(s string) string {
 
 // counts are gauges kept by the store, so that reading them costs nothing.
 type counts struct {
-	services, ephemeral, persistent, healthy, subscribers atomic.Int64
+	services, ephemeral, persistent, healthy, subscribers, overridden atomic.Int64
 }
 
 // Counts are totals over the store.
 type Counts struct {
 	Services, Ephemeral, Persistent, Healthy, Subscribers int64
+	// Overridden are the services with an operator's override of an instance, which
+	// need not be there.
+	Overridden int64
 }
 
 // Counts returns the present totals; the parts may be a moment apart.
@@ -353,7 +356,7 @@ func (s *Store) Counts() Counts {
 	return Counts{
 		Services: s.counts.services.Load(), Ephemeral: s.counts.ephemeral.Load(),
 		Persistent: s.counts.persistent.Load(), Healthy: s.counts.healthy.Load(),
-		Subscribers: s.counts.subscribers.Load(),
+		Subscribers: s.counts.subscribers.Load(), Overridden: s.counts.overridden.Load(),
 	}
 }
 
