@@ -107,6 +107,7 @@ func (c *Client) refusePersistent(r *Registration, err error) time.Duration {
 	case r.goodVersion > 0:
 		r.want, r.version = r.good, r.goodVersion
 		r.refusal = err
+		r.set(RegState{Phase: Registered})
 	case r.async:
 		r.refused, r.refusedAt = true, time.Now()
 		r.changed.send()
