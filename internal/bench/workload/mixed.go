@@ -43,7 +43,7 @@ type mixed struct {
 	*Env
 	fixture  *fixture
 	keeper   *keeper
-	beats    *pulse // of the instances that come and go
+	beats    *pulse // of the instances that come and go; nil over gRPC
 	sessions []target.Session
 	coming   *fleet.Fleet // each worker's own instance, which comes and goes
 	random   []*rand.Rand // of each worker
@@ -67,7 +67,9 @@ func (m *mixed) Prepare(ctx context.Context) (err error) {
 	}
 	m.coming = m.fleet("coming", c.Connections, 1, 1)
 	m.state = make([]presence, c.Connections)
-	m.beats = m.newPulse(m.coming.Len(), usualTimeout)
+	if c.Protocol == target.HTTP {
+		m.beats = m.newPulse(m.coming.Len(), usualTimeout)
+	}
 	if m.keeper, err = m.keepAlive(ctx, m.coming.All(), m.beats); err != nil {
 		return err
 	}
@@ -128,8 +130,9 @@ func (m *mixed) change(session target.Session, worker int) (err error) {
 	i, state := fleet.Instance{Service: m.coming.Service(worker)}, &m.state[worker]
 	if state.there {
 		err = session.Deregister(i)
-	} else {
-		err = session.Register(i)
+		m.beats.away(worker)
+	} else if err = session.Register(i); err == nil {
+		m.beats.beaten(worker)
 	}
 	state.there, state.uncertain = !state.there, err != nil
 	return err

@@ -18,7 +18,7 @@ type pulse struct {
 	now    func() int64   // nanoseconds
 	limit  time.Duration  // without a beat, after which a server may take one for gone
 	last   []atomic.Int64 // when the server has answered the last beat of each; 0 before the first
-	widest atomic.Int64   // nanoseconds between two beats of one
+	widest maximum        // nanoseconds between two beats of one
 }
 
 // How long a sender may be silent. Source: Nacos, Constants.DEFAULT_HEART_BEAT_TIMEOUT
@@ -46,16 +46,15 @@ func (p *pulse) beaten(sender int) {
 	}
 	now := max(p.now(), 1)
 	if before := p.last[sender].Swap(now); before != 0 {
-		p.widen(now - before)
+		p.widest.take(now - before)
 	}
 }
 
-func (p *pulse) widen(gap int64) {
-	for {
-		have := p.widest.Load()
-		if gap <= have || p.widest.CompareAndSwap(have, gap) {
-			return
-		}
+// away notes that a sender has left: until its next beat or registration it need not
+// beat.
+func (p *pulse) away(sender int) {
+	if p != nil {
+		p.last[sender].Store(0)
 	}
 }
 
@@ -68,10 +67,10 @@ func (p *pulse) judge(err error) error {
 	now := p.now()
 	for i := range p.last {
 		if last := p.last[i].Load(); last != 0 {
-			p.widen(now - last)
+			p.widest.take(now - last)
 		}
 	}
-	gap := time.Duration(p.widest.Load())
+	gap := time.Duration(p.widest.load())
 	if float64(gap) < narrow*float64(p.limit) {
 		return err
 	}

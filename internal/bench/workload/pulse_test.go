@@ -3,6 +3,7 @@ package workload
 import (
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -53,7 +54,44 @@ func TestPulse(t *testing.T) {
 	}
 	var none *pulse
 	none.beaten(7)
+	none.away(7)
 	if err := none.judge(bad); !errors.Is(err, bad) || errors.Is(err, ErrBehind) {
 		t.Errorf("without a pulse: got %v", err)
+	}
+}
+
+// Who left and came again was not silent meanwhile.
+func TestPulseOfWhoLeft(t *testing.T) {
+	bad := errors.New("is unhealthy")
+	var now time.Duration
+	p := (&Env{}).newPulse(1, usualTimeout)
+	p.now = func() int64 { return int64(now) }
+	p.beaten(0)
+	p.away(0)
+	now = time.Minute
+	p.beaten(0)
+	if err := p.judge(bad); errors.Is(err, ErrBehind) {
+		t.Errorf("after a minute of absence: got %v", err)
+	}
+	p.away(0)
+	now = 2 * time.Minute
+	if err := p.judge(bad); errors.Is(err, ErrBehind) {
+		t.Errorf("while it is away: got %v", err)
+	}
+}
+
+func TestMaximum(t *testing.T) {
+	var m maximum
+	var taking sync.WaitGroup
+	for n := range 8 {
+		taking.Go(func() {
+			for v := range 1000 {
+				m.take(int64(v*8 + n))
+			}
+		})
+	}
+	taking.Wait()
+	if got := m.load(); got != 7999 {
+		t.Errorf("got %d, want 7999", got)
 	}
 }

@@ -40,7 +40,7 @@ type lookups struct {
 	empty, short atomic.Int64  // answers without any instance, and without some
 	failed       atomic.Int64
 	answered     atomic.Int64 // by the recorder's clock: the last one
-	gap          atomic.Int64 // the longest time from one to the next, in nanoseconds
+	gap          maximum      // the longest time from one to the next, in nanoseconds
 }
 
 const (
@@ -100,8 +100,8 @@ func (l *lookups) saw(service, have, size int, err error, now int64) {
 		}
 		return
 	}
-	if before := l.answered.Swap(now); counts && before != 0 && now-before > l.gap.Load() {
-		l.gap.Store(now - before) // lookers may overwrite each other's by a little
+	if before := l.answered.Swap(now); counts && before != 0 {
+		l.gap.take(now - before)
 	}
 	l.whole[service].Store(have == size)
 	if counts && have == 0 {
@@ -173,7 +173,7 @@ func (r *restart) Verify(ctx context.Context) (Checked, error) {
 func (r *restart) Figures() []Figure {
 	return []Figure{
 		{"the command ran", r.ran.Seconds(), "s"},
-		{"longest time without an answered look-up", time.Duration(r.lookups.gap.Load()).Seconds(), "s"},
+		{"longest time without an answered look-up", time.Duration(r.lookups.gap.load()).Seconds(), "s"},
 		{"look-ups that failed", float64(r.lookups.failed.Load()), ""},
 		{"look-ups answered with an empty list", float64(r.lookups.empty.Load()), ""},
 		{"look-ups answered with some missing", float64(r.lookups.short.Load()), ""},
