@@ -31,26 +31,57 @@ type audience struct {
 	pushed      atomic.Int64  // lists that came unasked
 }
 
-// changes keeps when each revision of each service was sent.
+// changes keeps when each revision of each service was sent. It is safe for concurrent
+// use, each service by one who changes it.
 type changes struct {
-	sent [][]atomic.Int64 // of each service, revision modulo changesKept
+	kept     int64 // revisions of each service
+	services []changesOf
+	lost     atomic.Int64 // revisions that came when it was not known any more when they were sent
 }
 
-// changesKept is how many revisions of a service may be on their way to a subscriber
-// at once and still be timed.
-const changesKept = 256
+// changesOf are those of one service.
+type changesOf struct {
+	latest atomic.Int64   // revision
+	sent   []atomic.Int64 // by revision modulo kept; 0: never
+}
+
+// How many revisions of a service may be on their way to a subscriber at once and still
+// be timed: 64 Ki of one service, which are hardly sent within the patience of a run, and
+// as many as take 8 MiB of many services, but at least 16.
+const (
+	mostKept  = 64 << 10
+	leastKept = 16
+	allKept   = 1 << 20
+)
 
 func newChanges(services int) *changes {
-	c := &changes{sent: make([][]atomic.Int64, services)}
-	for i := range c.sent {
-		c.sent[i] = make([]atomic.Int64, changesKept)
+	c := &changes{kept: int64(min(max(allKept/services, leastKept), mostKept)), services: make([]changesOf, services)}
+	for i := range c.services {
+		c.services[i].sent = make([]atomic.Int64, c.kept)
 	}
 	return c
 }
 
 // begin notes that a revision, counted from 1, is about to be sent.
 func (c *changes) begin(service int, revision, now int64) {
-	c.sent[service][revision%changesKept].Store(now)
+	s := &c.services[service]
+	s.latest.Store(revision) // before the time of an older one goes
+	s.sent[revision%c.kept].Store(now)
+}
+
+// each calls f with the times at which the revisions after one and up to another were
+// sent, as far as they were and that is known.
+func (c *changes) each(service int, after, upTo int64, f func(sent int64)) {
+	s := &c.services[service]
+	upTo = min(upTo, s.latest.Load())
+	for r := after + 1; r <= upTo; r++ {
+		sent := s.sent[r%c.kept].Load()
+		if s.latest.Load()-r >= c.kept {
+			c.lost.Add(1)
+		} else if sent != 0 {
+			f(sent)
+		}
+	}
 }
 
 // listener is one subscriber.
@@ -232,11 +263,7 @@ func (l *listener) arrived(last *atomic.Int64, revision int64, times *load.Serie
 			return
 		}
 		now := l.a.env.Rec.Now()
-		for r := max(before, revision-changesKept) + 1; r <= revision; r++ {
-			if sent := l.a.changes.sent[l.service.N][r%changesKept].Load(); sent != 0 {
-				times.Record(l.n, sent, now)
-			}
-		}
+		l.a.changes.each(l.service.N, before, revision, func(sent int64) { times.Record(l.n, sent, now) })
 		return
 	}
 }

@@ -1,0 +1,47 @@
+package workload
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/rollcall-registry/rollcall/internal/bench/fleet"
+	"github.com/rollcall-registry/rollcall/internal/bench/load"
+	"github.com/rollcall-registry/rollcall/internal/bench/target"
+)
+
+// moody is a session that answers a registration with err.
+type moody struct {
+	target.Session
+	err error
+}
+
+func (m *moody) Register(fleet.Instance) error { return m.err }
+
+// A change that failed may have been done all the same, until one succeeds.
+func TestFailedChangeIsUncertain(t *testing.T) {
+	e := &Env{Config: Config{Instances: 1}, Rec: load.NewRecorder()}
+	session := &moody{}
+	p := &publish{
+		Env: e, fixture: &fixture{fleet: e.fleet("push", 1, 1, 1)}, publishers: []target.Session{session},
+		changes: newChanges(1), answered: e.Rec.Series("answered"), last: make([]int64, 1), uncertain: make([]bool, 1),
+	}
+	for _, err := range []error{nil, errors.New("no answer in time"), nil} {
+		before := p.last[0]
+		session.err = err
+		if got := p.change(0, 0, before+1); !errors.Is(got, err) {
+			t.Errorf("got %v, want %v", got, err)
+		}
+		if p.uncertain[0] != (err != nil) || (p.last[0] == before) != (err != nil) {
+			t.Errorf("after %v: uncertain %t, revision %d", err, p.uncertain[0], p.last[0])
+		}
+	}
+}
+
+// The units of a fanout wait for all who were told, so there is one at a time.
+func TestFanoutIsOneAtATime(t *testing.T) {
+	c := Config{Workload: "fanout", Services: 4, Connections: 4}
+	if err := c.Complete(new(time.Duration)); err != nil || c.Connections != 1 {
+		t.Errorf("%d connections, %v", c.Connections, err)
+	}
+}
