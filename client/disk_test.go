@@ -51,6 +51,22 @@ func TestDiskCache(t *testing.T) {
 	}, WithDiskCache(dir, 0))
 }
 
+// A client that is closed looks nothing up, though the disk had it.
+func TestDiskCacheOfAClosedClient(t *testing.T) {
+	dir := t.TempDir()
+	if err := disk.Dir(dir).Store("public", "DEFAULT_GROUP", "orders", []byte(rawList(1, "a:1"))); err != nil {
+		t.Fatal(err)
+	}
+	inBubble(t, func(t *testing.T, c *Client, _ *fakeWire) {
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if s, err := c.Lookup(t.Context(), orders); !errors.Is(err, ErrClosed) {
+			t.Errorf("got %v, %v, want ErrClosed", s, err)
+		}
+	}, WithDiskCache(dir, 0))
+}
+
 // A file that is JSON and no list is none: a service of which nothing is known is not empty.
 func TestDiskCacheWithoutHosts(t *testing.T) {
 	dir := t.TempDir()

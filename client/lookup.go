@@ -52,9 +52,11 @@ func (c *Client) lookup(ctx context.Context, s wire.Service) (*Snapshot, error) 
 	}
 	list, err := c.query(ctx, s)
 	v := new(view)
-	if err == nil {
+	switch {
+	case err == nil:
 		v, _, err = v.take(&list, request{own: true}, 0)
-	} else if wire.KindOf(err) == wire.NotConnected {
+	case errors.Is(err, ErrClosed):
+	case wire.KindOf(err) == wire.NotConnected:
 		if raw, at, ok := c.disk.load(s); ok {
 			v, err = v.fromDisk(raw, at)
 		}
