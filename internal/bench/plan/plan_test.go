@@ -94,6 +94,7 @@ func TestParseRefuses(t *testing.T) {
 		"workloads:\n  - {workload: register, protocol: grpc, instances: 100}":           "at most as many as connections",
 		"workloads:\n  - {workload: beat, rate: 1}":                                      "at least",
 		"workloads:\n  - {workload: rollout, instances: 1}":                              "at least 2",
+		"workloads:\n  - {workload: storm, services: 10000}":                             "a connection of its own",
 		"workloads:\n  - {workload: restart}":                                            "say how to restart",
 		"workloads:\n  - {workload: fill, services: 1000000, instances: 100}":            "services times instances",
 		"workloads:\n  - {workload: query, services: 4000000000, instances: 4000000000}": "services",

@@ -48,6 +48,14 @@ const (
 	maxDuration    = 12 * time.Hour
 )
 
+// boundClients is for work whose instances have a connection each, or a socket.
+func (c *Config) boundClients() error {
+	if n := c.Services * c.Instances; n > maxConnections {
+		return fmt.Errorf("services times instances: %d is above %d, since each instance has a connection of its own", n, maxConnections)
+	}
+	return nil
+}
+
 // Complete fills in the defaults of the kind and checks the whole. A warmup that is
 // not nil replaces that of the kind, be it 0.
 func (c *Config) Complete(warmup *time.Duration) error {

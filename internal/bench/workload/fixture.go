@@ -52,7 +52,8 @@ func (e *Env) hold(ctx context.Context, f *fleet.Fleet) (*fixture, error) {
 	}
 	defer early.close()
 	x := &fixture{fleet: f, protocol: e.Config.Protocol, sessions: sessions, pulse: beats}
-	ctx, x.stop = context.WithCancel(ctx)
+	held, stop := context.WithCancel(ctx)
+	x.stop = stop
 	err = parallel(ctx, len(sessions), func(ctx context.Context, i int) error {
 		for n := i; n < f.Services && ctx.Err() == nil; n += len(sessions) {
 			if err := sessions[i].RegisterService(f.Service(n)); err != nil {
@@ -66,7 +67,7 @@ func (e *Env) hold(ctx context.Context, f *fleet.Fleet) (*fixture, error) {
 		return nil, fmt.Errorf("register %d instances: %w", f.Len(), err)
 	}
 	for i, s := range sessions {
-		x.keepers.Go(func() { x.keep(ctx, i, s) })
+		x.keepers.Go(func() { x.keep(held, i, s) })
 	}
 	return x, nil
 }

@@ -26,8 +26,10 @@ func holdingKinds() []Kind {
 }
 
 // beatRate sets the rate at which real clients beat: for each instance, or over gRPC
-// for each connection, once in 5 s.
+// for each connection, once in 5 s. There are no more connections than services, so that
+// each owns an instance.
 func beatRate(c *Config) error {
+	c.Connections = min(c.Connections, c.Services)
 	if c.Instances > c.Connections && c.Protocol == target.GRPC {
 		return fmt.Errorf("instances: at most as many as connections, since a connection holds one of a service")
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	"github.com/rollcall-registry/rollcall/internal/bench/target"
 )
 
 // ErrBehind says that a server may have been right to take instances for gone, since
@@ -21,10 +23,12 @@ type pulse struct {
 	widest maximum        // nanoseconds between two beats of one
 }
 
-// How long a sender may be silent. Source: Nacos, Constants.DEFAULT_HEART_BEAT_TIMEOUT
-// and ConnectionManager.KEEP_ALIVE_TIME.
+// How long a sender may be silent: before it is unhealthy, before it is gone, and a
+// connection. Source: Nacos, Constants.DEFAULT_HEART_BEAT_TIMEOUT and
+// DEFAULT_IP_DELETE_TIMEOUT, and ConnectionManager.KEEP_ALIVE_TIME.
 const (
 	usualTimeout  = 15 * time.Second
+	deleteTimeout = 30 * time.Second
 	silentClients = 20 * time.Second
 )
 
@@ -34,6 +38,17 @@ const narrow = 0.9
 
 func (e *Env) newPulse(senders int, limit time.Duration) *pulse {
 	return &pulse{now: e.now, limit: limit, last: make([]atomic.Int64, senders)}
+}
+
+// silence begins now, for instances over HTTP that do not beat at all: it is judged by
+// when they are deleted. It is nil over gRPC, where connections do.
+func (e *Env) silence() *pulse {
+	if e.Config.Protocol != target.HTTP {
+		return nil
+	}
+	p := e.newPulse(1, deleteTimeout)
+	p.beaten(0)
+	return p
 }
 
 // now is the clock of the run.

@@ -86,11 +86,13 @@ type register struct {
 	*Env
 	sessions []target.Session
 	ledger   *ledger
+	silence  *pulse
 }
 
 func (r *register) Prepare(ctx context.Context) (err error) {
 	r.ledger = newLedger(r.enough("new"))
 	r.sessions, err = r.dialAll(ctx, r.Config.Connections)
+	r.silence = r.Env.silence()
 	return err
 }
 
@@ -105,7 +107,8 @@ func (r *register) Step(_ context.Context, worker, n int) error {
 }
 
 func (r *register) Verify(ctx context.Context) (Checked, error) {
-	return r.verify(ctx, r.ledger.fleet, r.ledger.checkRegistered)
+	checked, err := r.verify(ctx, r.ledger.fleet, r.ledger.checkRegistered)
+	return checked, r.silence.judge(err)
 }
 
 // checkRegistered compares a list with what was registered so far, healthy or not, as
@@ -173,6 +176,7 @@ type deregister struct {
 	*Env
 	sessions []target.Session
 	ledger   *ledger
+	silence  *pulse
 }
 
 func (d *deregister) Prepare(ctx context.Context) (err error) {
@@ -181,6 +185,7 @@ func (d *deregister) Prepare(ctx context.Context) (err error) {
 	if d.sessions, err = d.dialAll(ctx, d.Config.Connections); err != nil {
 		return err
 	}
+	d.silence = d.Env.silence()
 	err = parallel(ctx, len(d.sessions), func(ctx context.Context, w int) error {
 		for k := 0; k < f.Rounds() && ctx.Err() == nil; k++ {
 			if i, ok := f.Owned(w, k); ok {
@@ -211,7 +216,7 @@ func (d *deregister) Step(_ context.Context, worker, n int) error {
 // Verify checks that nobody is left who was deregistered, and that who was not is
 // there, healthy or not, as nobody beats.
 func (d *deregister) Verify(ctx context.Context) (Checked, error) {
-	return d.verify(ctx, d.ledger.fleet, func(s fleet.Service, hosts []fleet.Host) error {
+	checked, err := d.verify(ctx, d.ledger.fleet, func(s fleet.Service, hosts []fleet.Host) error {
 		for n := range hosts {
 			hosts[n].Healthy = true
 		}
@@ -223,6 +228,7 @@ func (d *deregister) Verify(ctx context.Context) (Checked, error) {
 			return i, d.ledger.fate(i) == untouched
 		})
 	})
+	return checked, d.silence.judge(err)
 }
 
 func (d *deregister) Close(ctx context.Context) {

@@ -18,7 +18,7 @@ func needsCommand(c *Config) error {
 	if c.Command == "" {
 		return errors.New("command: say how to restart the server, with --restart-command or in the scenario")
 	}
-	return nil
+	return c.boundClients()
 }
 
 // restart restarts the server while clients live on and others look services up.

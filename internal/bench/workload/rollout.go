@@ -17,7 +17,7 @@ func oneRollout(c *Config) error {
 	if c.Count == 0 {
 		c.Count = c.Services * c.Instances
 	}
-	return nil
+	return c.boundClients()
 }
 
 // rollout deploys services: one instance after the other of each service is taken out

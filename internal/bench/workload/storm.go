@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rollcall-registry/rollcall/internal/bench/load"
+	"github.com/rollcall-registry/rollcall/internal/bench/target"
 )
 
 // upheavalKinds are the workloads of clients to whom something happens.
@@ -14,7 +15,7 @@ func upheavalKinds() []Kind {
 		{
 			Name: "storm", Summary: "all clients lose their connection and come back at once",
 			Defaults: Config{Services: 100, Instances: 10, Count: 3, Duration: time.Minute},
-			New:      func(e *Env) Workload { return &storm{Env: e} },
+			Check:    (*Config).boundClients, New: func(e *Env) Workload { return &storm{Env: e} },
 		},
 		{
 			Name: "restart", Summary: "the server is restarted by a command while clients live on",
@@ -35,6 +36,7 @@ type storm struct {
 	*Env
 	clients []*client
 	watch   watch
+	pulse   *pulse // of the instances, which are registered and do not beat; nil over gRPC
 	back    *load.Series
 }
 
@@ -42,14 +44,27 @@ func (s *storm) Prepare(ctx context.Context) error {
 	f := s.fleet("storm", s.Config.Services, s.Config.Instances, 1)
 	s.clients = s.crowd(f, &s.watch)
 	s.back = s.Rec.Series("connection lost to registered and subscribed")
-	return parallel(ctx, len(s.clients), func(_ context.Context, n int) error { return s.clients[n].join(ctx) })
+	if s.Config.Protocol == target.HTTP {
+		s.pulse = s.newPulse(f.Len(), usualTimeout)
+	}
+	return parallel(ctx, len(s.clients), func(_ context.Context, n int) error {
+		err := s.clients[n].join(ctx)
+		if err == nil {
+			s.pulse.beaten(n)
+		}
+		return err
+	})
 }
 
 // stormTime bounds how long clients try to come back.
 const stormTime = time.Minute
 
 func (s *storm) Step(ctx context.Context, _, _ int) error {
-	_ = all(s.clients, func(c *client) error { c.leave(); return nil })
+	_ = all(s.clients, func(c *client) error {
+		c.leave()
+		s.pulse.away(c.instance.Index())
+		return nil
+	})
 	lost := s.Rec.Now()
 	trying, cancel := context.WithTimeout(ctx, stormTime)
 	defer cancel()
@@ -57,6 +72,7 @@ func (s *storm) Step(ctx context.Context, _, _ int) error {
 		err := c.rejoin(ctx, trying)
 		if err == nil {
 			s.back.Record(c.instance.N, lost, s.Rec.Now())
+			s.pulse.beaten(c.instance.Index())
 		}
 		return err
 	})
@@ -65,7 +81,7 @@ func (s *storm) Step(ctx context.Context, _, _ int) error {
 func (s *storm) Verify(ctx context.Context) (Checked, error) {
 	checked, err := s.verifyWhole(ctx, s.clients[0].instance.Fleet)
 	if err != nil {
-		return checked, fmt.Errorf("after the storm: %w", err)
+		return checked, s.pulse.judge(fmt.Errorf("after the storm: %w", err))
 	}
 	checked.Subscribers = len(s.clients)
 	return checked, nil

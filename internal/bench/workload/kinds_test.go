@@ -45,3 +45,13 @@ func TestFanoutIsOneAtATime(t *testing.T) {
 		t.Errorf("%d connections, %v", c.Connections, err)
 	}
 }
+
+// Each connection of a fill owns an instance, so that each unit is a beat of one.
+func TestFillHasNoIdleConnections(t *testing.T) {
+	for _, p := range []target.Protocol{target.HTTP, target.GRPC} {
+		c := Config{Workload: "fill", Protocol: p, Services: 10, Instances: 3}
+		if err := c.Complete(nil); err != nil || c.Connections != 10 {
+			t.Errorf("%s: %d connections, %v", p, c.Connections, err)
+		}
+	}
+}
