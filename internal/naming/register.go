@@ -210,11 +210,7 @@ func (c *Core) DeregisterAddress(ctx context.Context, cause registry.Cause, key 
 // deregisterEach takes the registrations of a kind of owner away that have an
 // address and are in a cluster for which in is true.
 func (c *Core) deregisterEach(ctx context.Context, cause registry.Cause, key registry.ServiceKey, address registry.InstanceKey, kind registry.OwnerKind, in func(cluster string) bool) error {
-	view := c.store.View(key)
-	if view == nil {
-		return nil
-	}
-	for _, i := range view.At(address.IP, address.Port) {
+	for _, i := range c.store.InstancesAt(key, address.IP, address.Port) {
 		if !in(i.Cluster) || !c.store.HasOwner(key, i.Key(), kind) {
 			continue
 		}

@@ -35,12 +35,12 @@ func (c *handClock) Now() registry.Instant { return c.now }
 // rig is a core with its store, and a clock in the test's hand.
 type rig struct {
 	*Core
-	t     *testing.T
+	t     testing.TB
 	store *registry.Store
 	clock *handClock
 }
 
-func newRig(t *testing.T) *rig {
+func newRig(t testing.TB) *rig {
 	clock := &handClock{registry.Instant{Wall: 1795996800000}} // 2026-11-30T00:00:00Z
 	store := registry.NewStore(registry.DefaultConfig(), noEvents{})
 	core := New(DefaultConfig(), store, quickLog{NewMachine(store, clock)}, clock, slog.New(slog.DiscardHandler))

@@ -45,17 +45,17 @@ func (c *Core) admitSlot(s *Slot) error {
 	if len(s.Instances) == 0 {
 		return nil
 	}
-	view := c.store.View(s.Service)
-	if view == nil {
-		if err := registry.CheckServiceV2(s.Service); err != nil {
-			return err
-		}
-		if err := c.admitService(s.Service.Namespace); err != nil {
-			return err
-		}
-	}
 	for n := range s.Instances {
-		if view == nil || view.Find(s.Instances[n].Key()) == nil {
+		there := c.store.Presence(s.Service, s.Instances[n].Key())
+		if n == 0 && !there.Service {
+			if err := registry.CheckServiceV2(s.Service); err != nil {
+				return err
+			}
+			if err := c.admitService(s.Service.Namespace); err != nil {
+				return err
+			}
+		}
+		if !there.Instance {
 			return c.admitInstance()
 		}
 	}

@@ -109,6 +109,9 @@ func checkService(t reporter, s *Store, sh *shard, key ServiceKey, svc *service)
 			if v.Instances[n] != r.inst || v.Find(r.inst.Key()) != r.inst {
 				t.Errorf("%s: %v is not in its place in the view", key, r.key())
 			}
+			if at := r.key(); !slices.Equal(s.InstancesAt(key, at.IP, at.Port), v.At(at.IP, at.Port)) {
+				t.Errorf("%s: %v is not at its address as in the view", key, at)
+			}
 		}
 	}
 }

@@ -214,6 +214,28 @@ func (s *Store) Presence(key ServiceKey, instance InstanceKey) Presence {
 	}
 }
 
+// InstancesAt returns the instances of an address and port, in whatever cluster, in
+// the order of [View.Instances] and without building a view.
+func (s *Store) InstancesAt(key ServiceKey, ip string, port int32) []*Instance {
+	k := InstanceKey{IP: ip, Port: port}.identity()
+	sh := s.shard(key)
+	sh.mu.RLock()
+	defer sh.mu.RUnlock()
+	svc := sh.services[key]
+	if svc == nil {
+		return nil
+	}
+	var list []*Instance
+	from, _ := svc.index(k) // no cluster sorts before k's
+	for _, r := range svc.records[from:] {
+		if at := r.key(); at.IP != k.IP || at.Port != k.Port {
+			break
+		}
+		list = append(list, r.inst)
+	}
+	return list
+}
+
 // HasOwner reports whether an instance is there with an owner of a kind.
 func (s *Store) HasOwner(key ServiceKey, instance InstanceKey, kind OwnerKind) bool {
 	sh := s.shard(key)
