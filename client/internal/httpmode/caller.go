@@ -210,7 +210,8 @@ func (c *caller) authorized(ctx context.Context, server servers.Server, r *reque
 		fields, err := c.auth.Fields(ctx, r.resource)
 		if err != nil {
 			if refusal, ok := errors.AsType[*wire.Error](err); ok {
-				return answer{}, refusal
+				own := *refusal // others who wait for the same login have it, too
+				return answer{}, &own
 			}
 			return answer{}, &wire.Error{Kind: wire.Unauthorized, Server: server.HTTP(), Err: err}
 		}

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"net/http"
 	"net/netip"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -44,7 +46,7 @@ type Transport struct {
 	mu       sync.Mutex
 	events   wire.Events // nil before Run and after it
 	up       bool        // if not, beats and polls sleep
-	failures int         // of probes, in a row
+	failures int         // of probes, in a row; other requests fail many at a time
 	answered time.Time
 	dialect  dialect
 	udp      *receiver // nil if there is none
@@ -129,7 +131,8 @@ func (t *Transport) runProbe(ctx context.Context) time.Duration {
 		return t.cfg.Backoff.Max // it has troubles, and is not gone
 	}
 	if err != nil {
-		return t.lost(err)
+		t.lost(err)
+		return t.afterFailure()
 	}
 	t.mu.Lock()
 	t.dialect = d
@@ -144,14 +147,23 @@ func (t *Transport) isUp() bool {
 	return t.up
 }
 
-// found notes that a server answered.
-func (t *Transport) found(server servers.Server) {
+// afterFailure returns when to look for a server again.
+func (t *Transport) afterFailure() time.Duration {
+	t.mu.Lock()
+	t.failures++
+	n := t.failures
+	t.mu.Unlock()
+	return max(t.cfg.Backoff.Delay(n), t.cfg.Backoff.Min/2)
+}
+
+// found notes that a server, host:port, answered.
+func (t *Transport) found(server string) {
 	t.mu.Lock()
 	t.answered, t.failures = time.Now(), 0
 	events, was := t.events, t.up
-	known := was && t.session.Server == server.HTTP()
+	known := was && t.session.Server == server
 	t.up = events != nil
-	t.session.Server = server.HTTP()
+	t.session.Server = server
 	session := t.session
 	t.mu.Unlock()
 	if events != nil && !known {
@@ -176,17 +188,16 @@ func (t *Transport) wake() {
 	}
 }
 
-// lost notes that no server answers, and returns when to look again.
-func (t *Transport) lost(err error) time.Duration {
+// lost notes that no server answers, and reports whether one did before.
+func (t *Transport) lost(err error) (was bool) {
 	t.mu.Lock()
-	t.failures++
-	n, events := t.failures, t.events
+	events, was := t.events, t.up
 	t.up = false
 	t.mu.Unlock()
 	if events != nil {
 		events.Disconnected(err)
 	}
-	return max(t.cfg.Backoff.Delay(n), t.cfg.Backoff.Min/2)
+	return was
 }
 
 // call sends a request and notes whether servers answer. A server that no longer
@@ -196,11 +207,12 @@ func (t *Transport) call(ctx context.Context, r *request) (answer, error) {
 	a, err := t.caller.do(ctx, r)
 	switch {
 	case err == nil:
-		t.found(a.server)
+		t.found(a.server.HTTP())
 	case ctx.Err() != nil:
 	case wire.KindOf(err) == wire.NotConnected:
-		t.lost(err)
-		t.probe.Wake()
+		if t.lost(err) { // else it is being looked for
+			t.probe.Wake()
+		}
 	case wire.KindOf(err) == wire.Unsupported:
 		t.suspect()
 	case wire.KindOf(err) == wire.NotFound && !absent(err):
@@ -241,13 +253,9 @@ func (t *Transport) speaks(ctx context.Context) (dialect, error) {
 	return d, err
 }
 
-// detect finds out which generation a server is of.
-func (t *Transport) detect(ctx context.Context) (dialect, servers.Server, error) {
-	probe := func(path string) (servers.Server, error) {
-		a, err := t.caller.do(ctx, &request{method: "GET", path: path, bare: true})
-		return a.server, err
-	}
-	server, err := probe("/v1/ns/operator/metrics")
+// detect finds out which generation a server is of, and which one it is, as host:port.
+func (t *Transport) detect(ctx context.Context) (dialect, string, error) {
+	server, err := t.ask(ctx, &request{method: http.MethodGet, path: "/v1/ns/operator/metrics", bare: true})
 	if err == nil || !silent(err) && wire.KindOf(err) != wire.NotFound && wire.KindOf(err) != wire.Unsupported && wire.KindOf(err) != wire.Unauthorized {
 		if err != nil && wire.KindOf(err) != wire.Forbidden {
 			return nil, server, unreached(err)
@@ -258,18 +266,41 @@ func (t *Transport) detect(ctx context.Context) (dialect, servers.Server, error)
 		return nil, server, err
 	}
 	first := err
-	if server, err := probe("/v1/ns/api/hello"); err == nil {
+	if server, err := t.ask(ctx, &request{method: http.MethodGet, path: "/v1/ns/api/hello", bare: true}); err == nil {
 		return legacy{}, server, nil
 	}
-	any := wire.Service{Namespace: "public", Group: ungrouped, Name: "rollcall.probe"}
+	nobody := wire.Service{Namespace: "public", Group: ungrouped, Name: "rollcall.probe"}
 	for _, d := range []dialect{v1{}, v3{}} {
-		r := d.list(any, udpTarget{})
-		a, err := t.caller.do(ctx, r)
+		server, err := t.ask(ctx, d.list(nobody, udpTarget{}))
 		if kind := wire.KindOf(err); err == nil || kind == wire.Forbidden || kind == wire.Unauthorized {
-			return d, a.server, nil
+			return d, server, nil
 		}
 	}
-	return nil, servers.Server{}, fmt.Errorf("no known interface: %w", first)
+	return nil, server, noInterface(first)
+}
+
+// ask sends a request, and returns who answered or refused.
+func (t *Transport) ask(ctx context.Context, r *request) (server string, err error) {
+	a, err := t.caller.do(ctx, r)
+	if refusal, ok := errors.AsType[*wire.Error](err); ok {
+		return refusal.Server, err
+	}
+	return a.server.HTTP(), err
+}
+
+// noInterface makes of the refusal of what all servers have one that says nothing about
+// what was asked for: that there is no such path is not that there is no such instance.
+func noInterface(err error) error {
+	e, ok := errors.AsType[*wire.Error](err)
+	if !ok {
+		return err
+	}
+	refusal := *e
+	refusal.Message = strings.TrimSuffix("no known interface: "+e.Message, ": ")
+	if e.Kind == wire.NotFound {
+		refusal.Kind = wire.NotReady
+	}
+	return &refusal
 }
 
 // unreached makes of a refusal that nothing was asked for, as of clear text by a port that
@@ -341,7 +372,7 @@ func (t *Transport) DeregisterPersistent(ctx context.Context, s wire.Service, i 
 }
 
 // change sends a request that changes an instance.
-func (t *Transport) change(ctx context.Context, s wire.Service, make func(dialect) *request) error {
+func (t *Transport) change(ctx context.Context, s wire.Service, in func(dialect) *request) error {
 	d, err := t.speaks(ctx)
 	if err == nil {
 		err = supports(d, s)
@@ -349,7 +380,7 @@ func (t *Transport) change(ctx context.Context, s wire.Service, make func(dialec
 	if err != nil {
 		return err
 	}
-	a, err := t.call(ctx, make(d))
+	a, err := t.call(ctx, in(d))
 	if err != nil {
 		return err
 	}
