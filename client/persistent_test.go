@@ -16,7 +16,9 @@ func TestRefusedUpdateOfAPersistentInstance(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.set(func(f *fakeWire) {
-			f.fail = func(string, wire.Service, []wire.Instance) error { return &wire.Error{Kind: wire.Invalid, ErrorCode: 400} }
+			f.fail = func(string, wire.Service, []wire.Instance) error {
+				return &wire.Error{Kind: wire.Invalid, ErrorCode: 400}
+			}
 		})
 		if err := r.Update(t.Context(), func(i *Instance) { i.Weight = 7 }); !errors.Is(err, ErrInvalidArgument) {
 			t.Errorf("got %v", err)
