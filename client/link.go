@@ -174,6 +174,9 @@ func (c *Client) use(k *carrier) {
 	same := before != nil && next != nil && before.session.ID == next.session.ID && before.transport == next.transport
 	if same {
 		c.link.Store(next) // the server may be another one
+		if before.session != next.session {
+			c.changes.send()
+		}
 		return
 	}
 	c.tell(before, next) // first, so that nothing is counted of a session before it is

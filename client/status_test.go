@@ -46,10 +46,11 @@ func TestReadyAndStatus(t *testing.T) {
 	})
 }
 
-// Each change of the status is told, that of the watches among them.
+// Each change of the status is told, that of the server of one session and that of the
+// watches among them.
 func TestStatusChangesTellAll(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *Client, w *fakeWire) {
-		w.up()
+		session := w.up()
 		var last Status
 		done := make(chan struct{})
 		go func() {
@@ -68,6 +69,9 @@ func TestStatusChangesTellAll(t *testing.T) {
 				t.Errorf("after %s: told %+v, it is %+v", after, last, now)
 			}
 		}
+		session.Server = "10.0.0.2:8848"
+		w.events.Connected(session)
+		told("another server")
 		watch, second := mustWatch(t, c), mustWatch(t, c)
 		told("watches")
 		_ = second.Close()
