@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 
 	"github.com/spf13/cobra"
@@ -148,10 +149,11 @@ func (c *client) apart(ctx context.Context, server *url.URL, err error) error {
 	if ok && failed.Server != "" && failed.Server != server.Host && ctx.Err() == nil && errors.Is(err, rollcall.ErrNotConnected) {
 		return fmt.Errorf("%s does not answer over gRPC, at %s (%w); see --%s", server, failed.Server, failed.Err, flagVia)
 	}
+	refused, answered := errors.AsType[*rollcall.ServerError](err)
 	switch {
 	case errors.Is(err, rollcall.ErrNotConnected):
 		return c.unreachable(ctx, server, err)
-	case errors.Is(err, rollcall.ErrNotFound), errors.Is(err, rollcall.ErrUnsupported):
+	case answered && refused.HTTPStatus == http.StatusNotFound, errors.Is(err, rollcall.ErrUnsupported):
 		return fmt.Errorf("%s speaks no protocol of Nacos (%w)", server, err)
 	default:
 		return c.worded(ctx, err)

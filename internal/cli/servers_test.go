@@ -86,6 +86,19 @@ func TestLastingCommandsMove(t *testing.T) {
 	}
 }
 
+// TestOtherServer: what is no registry is named so by all commands that clients could give.
+func TestOtherServer(t *testing.T) {
+	t.Parallel()
+	other := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(other.Close)
+	for _, command := range []string{"services", "services --via auto", "instances orders", "watch orders", "register orders 10.0.0.7:80 --beat"} {
+		got := run(t, Process{}, append(strings.Fields(command), "-s", other.URL)...)
+		if want := "rollcall: " + other.URL + " speaks no protocol of Nacos ("; got.code != exitFailed || !strings.HasPrefix(got.stderr, want) {
+			t.Errorf("%s: %+v, want code %d and %q", command, got, exitFailed, want)
+		}
+	}
+}
+
 // TestSilentServer: a server that takes connections and never answers costs as long as was
 // said, and is passed over for another.
 func TestSilentServer(t *testing.T) {
