@@ -27,7 +27,7 @@ type Sender interface {
 type Store interface {
 	View(registry.ServiceKey) *registry.View
 	HasSubscribers(registry.ServiceKey) bool
-	Subscribers(registry.ServiceKey) []*registry.Subscriber
+	Audience(registry.ServiceKey) []*registry.Subscriber
 	Subscriber(registry.ServiceKey, registry.SubscriberKey) *registry.Subscriber
 	Switches() *registry.Switches
 }

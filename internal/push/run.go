@@ -131,7 +131,7 @@ func (p *Pusher) hand(j *job, subs []*registry.Subscriber) (cost time.Duration) 
 func (p *Pusher) subscribers(j *job) []*registry.Subscriber {
 	key := j.service.key
 	if j.all {
-		return p.store.Subscribers(key)
+		return p.store.Audience(key)
 	}
 	var subs []*registry.Subscriber
 	for _, t := range j.targets {

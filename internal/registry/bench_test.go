@@ -340,3 +340,27 @@ func BenchmarkCommand(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkSubscribers lists 10,000 subscribers of a service, for people and for those
+// who tell them of a change.
+func BenchmarkSubscribers(b *testing.B) {
+	s := NewStore(DefaultConfig(), discard{})
+	key := ServiceKey{Namespace: DefaultNamespace, Group: DefaultGroup, Name: "orders"}
+	for n := range 10_000 {
+		id := ClientID(fmt.Sprintf("1795996800000_127.0.0.1_%d", 20_000+n*7919%10_007))
+		s.OpenClient(id)
+		if _, err := s.Apply(&Subscribe{Subscriber: &Subscriber{
+			SubscriberKey: SubscriberKey{Client: id}, Service: key, Protocol: ProtocolGRPC,
+		}}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for name, list := range map[string]func(ServiceKey) []*Subscriber{"sorted": s.Subscribers, "audience": s.Audience} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				list(key)
+			}
+		})
+	}
+}
