@@ -105,15 +105,15 @@ func (c *Client) refusePersistent(r *Registration, err error) time.Duration {
 	r.failed(err)
 	switch {
 	case r.goodVersion > 0:
-		r.want, r.version = r.good, r.goodVersion
-		r.refusal = err
+		r.refuse(err)
 		r.set(RegState{Phase: Registered})
 	case r.async:
 		r.refused, r.refusedAt = true, time.Now()
 		r.changed.send()
 		return refusedPause
 	default:
-		r.refusal, r.removed = err, true
+		r.refuse(err)
+		r.removed = true
 		r.set(RegState{Phase: Removed, Err: err})
 		c.forgetPersistent(r)
 	}

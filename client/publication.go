@@ -292,13 +292,12 @@ func (p *publication) refuse(r *Registration, err error) {
 	p.generation++
 	switch {
 	case r.goodVersion > 0: // an update; what was before is good
-		r.want, r.version = r.good, r.goodVersion
-		r.refusal = err
+		r.refuse(err)
 	case r.async:
 		r.refused, r.refusedAt = true, time.Now()
 	default:
 		delete(p.wanted, r.key)
-		r.refusal = err
+		r.refuse(err)
 		r.set(RegState{Phase: Removed, Err: err})
 	}
 	r.changed.send()

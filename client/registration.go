@@ -95,13 +95,14 @@ type Registration struct {
 	// guarded by Client.mu
 	want        wire.Instance
 	version     uint64 // of want, from 1
+	versions    uint64 // how many there have been; a number is given once
 	good        wire.Instance
 	goodVersion uint64 // the last version that a server took; 0 for none
 	session     string // on which it did
 	tried       string // the last session on which a server may have heard of it; empty for none
 	refused     bool   // for good; it is left out for a while
 	refusedAt   time.Time
-	refusal     error // of the last change, for the one who made it
+	refusal     refusal // the last one, for those who wait for what was refused
 	removed     bool
 	gone        bool  // and no server has it
 	trouble     error // while it is removed and not gone: what went wrong last
@@ -131,7 +132,7 @@ func (c *Client) Register(ctx context.Context, s Service, in Instance, options .
 		}
 		maps.Copy(want.Metadata, cfg.metadata)
 	}
-	r := &Registration{client: c, service: s.wire(), key: want.Key(), async: cfg.async, stays: !want.Ephemeral, want: want, version: 1}
+	r := &Registration{client: c, service: s.wire(), key: want.Key(), async: cfg.async, stays: !want.Ephemeral, want: want, version: 1, versions: 1}
 	r.state.Store(&RegState{Phase: Removed})
 	if err := c.add(r); err != nil {
 		return nil, opError("register", s, err)
@@ -210,16 +211,24 @@ func (r *Registration) current(version uint64) bool {
 func (r *Registration) reached(version uint64) func() (bool, error) {
 	return func() (bool, error) {
 		switch {
+		case r.refusal.covers(version):
+			return false, r.refusal.err
 		case r.current(version):
 			return true, nil
-		case r.refusal != nil:
-			return false, r.refusal
 		case r.removed:
 			return false, cmp.Or(r.state.Load().Err, ErrClosed)
 		}
 		return false, nil
 	}
 }
+
+// refusal is that a server refused some versions for good.
+type refusal struct {
+	after, last uint64 // the versions that follow after, up to last
+	err         error
+}
+
+func (f *refusal) covers(version uint64) bool { return f.after < version && version <= f.last }
 
 // wait waits until done, which is called with mu held, returns true or an error.
 func (r *Registration) wait(ctx context.Context, done func() (bool, error)) error {
@@ -298,6 +307,15 @@ func (r *Registration) failed(err error) {
 		r.set(RegState{Phase: Retrying, Err: opError("register", Service(r.service), err)})
 	}
 	r.changed.send()
+}
+
+// refuse notes that a server refuses for good what is wanted, which becomes again what a
+// server took last, if one did.
+func (r *Registration) refuse(err error) {
+	r.refusal = refusal{r.goodVersion, r.version, err}
+	if r.goodVersion > 0 {
+		r.want, r.version = r.good, r.goodVersion
+	}
 }
 
 // end ends a registration that was replaced, or whose client closes.
@@ -380,8 +398,8 @@ func (r *Registration) edit(f func(*Instance)) (version uint64, err error) {
 			c.mu.Unlock()
 			continue
 		}
-		r.want, r.version = want, r.version+1
-		r.refused, r.refusal = false, nil
+		r.versions++
+		r.want, r.version, r.refused = want, r.versions, false
 		if p := c.publications[r.service]; p != nil && !r.stays {
 			p.generation++
 		}

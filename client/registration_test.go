@@ -546,3 +546,31 @@ func TestCloseAtEveryMoment(t *testing.T) {
 		})
 	}
 }
+
+// Who waits for a change that was refused is told so, although somebody else has changed the
+// instance since.
+func TestRefusedUpdateIsNotTakenForAnother(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *Client, w *fakeWire) {
+		w.up()
+		r := mustRegister(t, c, 1)
+		w.set(func(f *fakeWire) {
+			f.fail = func(_ string, _ wire.Service, instances []wire.Instance) error {
+				if len(instances) > 0 && instances[0].Weight == 7 {
+					return &wire.Error{Kind: wire.Invalid, ErrorCode: 400}
+				}
+				return nil
+			}
+		})
+		bad, err := r.edit(func(i *Instance) { i.Weight = 7 })
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait() // it is refused, and who wants to know comes late
+		if err := r.Update(t.Context(), func(i *Instance) { i.Weight = 3 }); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.wait(t.Context(), r.reached(bad)); public(err) == nil || r.Instance().Weight != 3 {
+			t.Errorf("got %v, weight %v", err, r.Instance().Weight)
+		}
+	})
+}
