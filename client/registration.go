@@ -327,12 +327,15 @@ func (r *Registration) end(err error) {
 	r.changed.send()
 }
 
-// set sets the state that can be seen, and counts it.
+// set sets the state that can be seen, counts it, and wakes who looks at the status.
 func (r *Registration) set(s RegState) {
 	before := r.state.Swap(&s)
 	counts := &r.client.counts
 	counts.registered.Add(one(s.Phase == Registered) - one(before.Phase == Registered))
 	counts.registrations.Add(one(s.Phase != Removed) - one(before.Phase != Removed))
+	if s.Phase != before.Phase {
+		r.client.changes.send()
+	}
 }
 
 func one(b bool) int64 {

@@ -63,6 +63,7 @@ func (c *Client) addWatch(s wire.Service, f filter) (*Watch, error) {
 	e := c.entry(s)
 	c.counts.services.Add(int64(len(c.entries) - before))
 	c.counts.watches.Add(1)
+	c.changes.send()
 	w.entry = e
 	e.mu.Lock()
 	e.watches = append(e.watches, w)
