@@ -220,3 +220,21 @@ func FuzzInstance(f *testing.F) {
 		}
 	})
 }
+
+// Arguments can be checked without registering anything.
+func TestCheckRegister(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *Client, w *fakeWire) {
+		w.up()
+		good, bad := NewInstance("10.0.0.1", 1), NewInstance("", 0)
+		if err := c.CheckRegister(orders, good); err != nil {
+			t.Error(err)
+		}
+		_, registering := c.Register(t.Context(), Service{}, bad)
+		if err := c.CheckRegister(Service{}, bad); !errors.Is(err, ErrInvalidArgument) || err.Error() != registering.Error() {
+			t.Errorf("got %v, registering %v", err, registering)
+		}
+		if n := w.ops("publish"); n != 0 || c.Status().Registrations != 0 {
+			t.Errorf("%d requests, status %+v", n, c.Status())
+		}
+	})
+}

@@ -38,7 +38,8 @@ func (f registerFunc) applyRegister(c *registerConfig) { f(c) }
 // WithHeartbeat sets how often beats are sent over HTTP, and after which silence the
 // server holds the instance for unhealthy and removes it; by default 5, 15 and 30 s.
 // They become metadata of the instance, in whole milliseconds, at least 1, and neither
-// of the latter two may be less than the first.
+// of the latter two may be less than the first. The client itself beats no more often than
+// each 200 ms, and no less often than each minute.
 func WithHeartbeat(interval, timeout, deletion time.Duration) RegisterOption {
 	return registerFunc(func(c *registerConfig) {
 		if interval < time.Millisecond || timeout < interval || deletion < interval || max(timeout, deletion) > mostDuration {
@@ -119,6 +120,30 @@ type Registration struct {
 // what was registered before, and ends its Registration: who still waits for that one
 // gets [ErrReplaced].
 func (c *Client) Register(ctx context.Context, s Service, in Instance, options ...RegisterOption) (*Registration, error) {
+	r, err := c.newRegistration(s, in, options)
+	if err != nil {
+		return nil, err
+	}
+	if err = c.add(r); err == nil && !r.async {
+		if err = r.wait(ctx, r.reached(1)); err != nil {
+			c.remove(r)
+		}
+	}
+	if err != nil {
+		return nil, opError("register", r.Service(), err)
+	}
+	return r, nil
+}
+
+// CheckRegister returns the error that [Client.Register] would return for these arguments
+// without asking a server: [ErrInvalidArgument] with all that is wrong, or nil.
+func (c *Client) CheckRegister(s Service, in Instance, options ...RegisterOption) error {
+	_, err := c.newRegistration(s, in, options)
+	return err
+}
+
+// newRegistration makes a registration that is not wanted yet.
+func (c *Client) newRegistration(s Service, in Instance, options []RegisterOption) (*Registration, error) {
 	var cfg registerConfig
 	faults := applyEach(options, func(o RegisterOption) { o.applyRegister(&cfg) })
 	s, named := c.complete(s)
@@ -134,16 +159,6 @@ func (c *Client) Register(ctx context.Context, s Service, in Instance, options .
 	}
 	r := &Registration{client: c, service: s.wire(), key: want.Key(), async: cfg.async, stays: !want.Ephemeral, want: want, version: 1, versions: 1}
 	r.state.Store(&RegState{Phase: Removed})
-	if err := c.add(r); err != nil {
-		return nil, opError("register", s, err)
-	}
-	if cfg.async {
-		return r, nil
-	}
-	if err := r.wait(ctx, r.reached(1)); err != nil {
-		c.remove(r)
-		return nil, opError("register", s, err)
-	}
 	return r, nil
 }
 

@@ -109,7 +109,7 @@ func (r *runner) fault(format string, args ...any) {
 
 // Run serves until ctx ends, or the server does, and returns when all is over. The
 // error is nil after a smooth end, and [rollcall.ErrInvalidArgument], with all faults,
-// if an option is wrong: then nothing is served. Run closes the listener; the client
+// if the service or an option is wrong: then nothing is served. Run closes the listener; the client
 // stays the caller's, to be closed afterwards.
 func Run(ctx context.Context, c *rollcall.Client, s rollcall.Service, l net.Listener, server Server, options ...Option) error {
 	r := &runner{
@@ -124,6 +124,9 @@ func Run(ctx context.Context, c *rollcall.Client, s rollcall.Service, l net.List
 			continue
 		}
 		option(r)
+	}
+	if err := r.check(); err != nil {
+		r.faults = append(r.faults, err)
 	}
 	if r.faults != nil {
 		return errors.Join(append(r.faults, l.Close())...)
@@ -221,6 +224,14 @@ func (r *runner) waitReady(ctx context.Context) bool {
 		}
 	}
 	return ctx.Err() == nil
+}
+
+// check finds what could not be registered, whatever the address will be where it is not
+// given.
+func (r *runner) check() error {
+	in := r.instance
+	in.IP, in.Port = cmp.Or(in.IP, "127.0.0.1"), cmp.Or(in.Port, 1)
+	return r.client.CheckRegister(r.service, in, r.options...)
 }
 
 // complete fills in the address of the instance.

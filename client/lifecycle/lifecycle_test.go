@@ -295,11 +295,13 @@ func TestWrongOptions(t *testing.T) {
 	}
 	server := newFake()
 	err = lifecycle.Run(t.Context(), clienttest.New().Client(t), orders(), l, server,
-		nil, lifecycle.WithReady(nil), lifecycle.WithDrain(-1, nil), lifecycle.WithGrace(-time.Second))
+		nil, lifecycle.WithReady(nil), lifecycle.WithDrain(-1, nil), lifecycle.WithGrace(-time.Second),
+		lifecycle.WithInstance(rollcall.NewInstance("", 0, rollcall.Weighted(-1))),
+		lifecycle.WithRegister(rollcall.WithHeartbeat(time.Second, time.Millisecond, time.Second)))
 	if !errors.Is(err, rollcall.ErrInvalidArgument) {
 		t.Fatalf("got %v", err)
 	}
-	for _, part := range []string{"option 1 of Run is nil", "WithReady(nil)", "WithDrain(-1ns)", "WithGrace(-1s)"} {
+	for _, part := range []string{"option 1 of Run is nil", "WithReady(nil)", "WithDrain(-1ns)", "WithGrace(-1s)", "Instance.Weight -1", "WithHeartbeat(1s, 1ms, 1s)"} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("nothing of %s in: %v", part, err)
 		}
