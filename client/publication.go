@@ -198,7 +198,9 @@ func (p *publication) rest() time.Duration {
 			continue
 		}
 		if left := refusedPause - time.Since(r.refusedAt); left > 0 {
-			next = refusedPause
+			if next == schedule.Idle || left < next {
+				next = left
+			}
 			continue
 		}
 		r.refused = false
@@ -215,14 +217,13 @@ func (p *publication) end(a *attempt, err error) time.Duration {
 	defer c.mu.Unlock()
 	defer c.changes.send()
 	p.answered = a.link.session.ID
-	var part *wire.PartError
+	part, _ := errors.AsType[*wire.PartError](err)
 	failed := func(r *Registration) error {
 		if part != nil {
 			return part.Failed[r.key]
 		}
 		return err
 	}
-	_ = errors.As(err, &part)
 	for r, version := range a.versions {
 		if failed(r) == nil {
 			r.has(version, a.link.session.ID)
@@ -244,8 +245,7 @@ func (p *publication) end(a *attempt, err error) time.Duration {
 	}
 	c.logger.Warn("publish", "namespace", p.service.Namespace, "group", p.service.Group, "service", p.service.Name, "err", err)
 	p.failures++
-	again := p.blame(a, failed)
-	if again {
+	if p.blame(a, failed) {
 		return 0
 	}
 	return c.cfg.backoff.Delay(p.failures)
