@@ -177,9 +177,11 @@ func (c *Client) tried() bool {
 
 // isClosed reports whether Close was called. What is added under mu while it was not, is
 // ended by Close.
-func (c *Client) isClosed() bool {
+func (c *Client) isClosed() bool { return isClosed(c.closing) }
+
+func isClosed(ch <-chan struct{}) bool {
 	select {
-	case <-c.closing:
+	case <-ch:
 		return true
 	default:
 		return false

@@ -131,15 +131,6 @@ func (f *feed[S, U]) each(call func(U)) (stop func()) {
 	return sync.OnceFunc(func() { close(stopped) })
 }
 
-func isClosed(ch <-chan struct{}) bool {
-	select {
-	case <-ch:
-		return true
-	default:
-		return false
-	}
-}
-
 // end closes the channels and reports whether they were open.
 func (f *feed[S, U]) end() bool {
 	f.mu.Lock()

@@ -47,12 +47,8 @@ func (s *session) holds(service wire.Service, instances []wire.Instance) bool {
 	}
 	return len(p.held) == len(instances) && !slices.ContainsFunc(instances, func(i wire.Instance) bool {
 		h, ok := p.held[i.Key()]
-		return !ok || !equal(&h.instance, &i)
+		return !ok || !h.instance.Alike(&i)
 	})
-}
-
-func equal(a, b *wire.Instance) bool {
-	return a.ID == b.ID && a.Weight == b.Weight && a.Healthy == b.Healthy && a.Enabled == b.Enabled && maps.Equal(a.Metadata, b.Metadata)
 }
 
 // Publish makes the server hold exactly these instances.

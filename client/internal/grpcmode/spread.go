@@ -31,7 +31,7 @@ func (s *session) spread(ctx context.Context, service wire.Service, p *publicati
 	place := 0
 	for _, i := range instances {
 		h, known := p.held[i.Key()]
-		if known && h.sure && equal(&h.instance, &i) {
+		if known && h.sure && h.instance.Alike(&i) {
 			continue
 		}
 		if !known {

@@ -197,7 +197,7 @@ func (t *Transport) publish(ctx context.Context, s wire.Service, b *beat, i wire
 	switch {
 	case b.stopped: // whether the server still has it is not known
 		return t.begin(ctx, s, i)
-	case equal(&b.instance, &i):
+	case b.instance.Alike(&i):
 		return nil
 	}
 	before := b.instance
@@ -229,10 +229,6 @@ func (t *Transport) begin(ctx context.Context, s wire.Service, i wire.Instance) 
 		b.job.Within(beatInterval(&i))
 	}
 	return err
-}
-
-func equal(a, b *wire.Instance) bool {
-	return a.ID == b.ID && a.Weight == b.Weight && a.Healthy == b.Healthy && a.Enabled == b.Enabled && maps.Equal(a.Metadata, b.Metadata)
 }
 
 // withdraw ends the beats of an instance and removes it. That the server does not

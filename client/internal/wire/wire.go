@@ -29,7 +29,10 @@
 // All types here are plain data. A Transport is safe for concurrent use.
 package wire
 
-import "context"
+import (
+	"context"
+	"maps"
+)
 
 // Service names a service. All fields are set.
 type Service struct{ Namespace, Group, Name string }
@@ -57,6 +60,12 @@ type Key struct {
 
 // Key returns the key of an instance.
 func (i *Instance) Key() Key { return Key{i.IP, i.Port, i.Cluster} }
+
+// Alike reports whether two instances of one key and kind are the same in all else, so that
+// a server which has one need not be told of the other.
+func (i *Instance) Alike(o *Instance) bool {
+	return i.ID == o.ID && i.Weight == o.Weight && i.Healthy == o.Healthy && i.Enabled == o.Enabled && maps.Equal(i.Metadata, o.Metadata)
+}
 
 // Protocol is how a session speaks.
 type Protocol uint8
