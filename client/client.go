@@ -153,8 +153,8 @@ func (c *Client) Ready(ctx context.Context) error {
 	}
 }
 
-// tried reports whether all publications and watches have been tried on the present
-// session.
+// tried reports whether all that is wanted has been tried on the present session, or at
+// all if no session carries it.
 func (c *Client) tried() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -169,6 +169,16 @@ func (c *Client) tried() bool {
 	}
 	for _, e := range c.entries {
 		if e.tried != l.session.ID {
+			return false
+		}
+	}
+	for _, p := range c.patterns {
+		if p.tried != l.session.ID {
+			return false
+		}
+	}
+	for _, r := range c.persistent {
+		if !r.removed && r.goodVersion == 0 && r.failures == 0 && !r.refused {
 			return false
 		}
 	}

@@ -91,3 +91,39 @@ func TestStatusChangesTellAll(t *testing.T) {
 		<-done
 	})
 }
+
+// Ready waits for all that was asked of the client, and not for more than an attempt.
+func TestReadyWaitsForAll(t *testing.T) {
+	asked := map[string]func(*testing.T, *Client){
+		"a watch":        func(t *testing.T, c *Client) { mustWatch(t, c, WithAsync()) },
+		"a registration": func(t *testing.T, c *Client) { mustRegister(t, c, 1, WithAsync()) },
+		"a persistent one": func(t *testing.T, c *Client) {
+			if _, err := c.Register(t.Context(), orders, NewInstance("10.0.0.1", 1, Persistent()), WithAsync()); err != nil {
+				t.Error(err)
+			}
+		},
+		"a watch of names": func(t *testing.T, c *Client) {
+			if _, err := c.WatchServices(t.Context(), Pattern{}, WithAsync()); err != nil {
+				t.Error(err)
+			}
+		},
+	}
+	for name, ask := range asked {
+		for _, failure := range []error{nil, &wire.Error{Kind: wire.Overloaded}, &wire.Error{Kind: wire.Forbidden}} {
+			t.Run(name, func(t *testing.T) {
+				inBubble(t, func(t *testing.T, c *Client, w *fakeWire) {
+					w.set(func(f *fakeWire) {
+						f.delay = time.Second
+						f.fail = func(string, wire.Service, []wire.Instance) error { return failure }
+					})
+					w.up()
+					ask(t, c)
+					began := time.Now()
+					if err := c.Ready(within(t, 5*time.Second)); err != nil || time.Since(began) != time.Second {
+						t.Errorf("%v after %v, want 1s", err, time.Since(began))
+					}
+				})
+			})
+		}
+	}
+}

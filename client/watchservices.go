@@ -34,6 +34,7 @@ type pattern struct {
 
 	// guarded by Client.mu
 	session  string // on which it was asked for
+	tried    string // the session on which it was last tried
 	failures int
 	failure  error
 
@@ -203,7 +204,8 @@ func (p *pattern) end(l *link, pushed bool, err error) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer p.changed.send()
-	p.failure = err
+	defer c.changes.send()
+	p.tried, p.failure = l.session.ID, err
 	switch {
 	case err == nil:
 		p.failures, p.session = 0, l.session.ID
