@@ -128,6 +128,7 @@ func (p *publication) begin() (*attempt, time.Duration) {
 	}
 	if len(p.wanted)+len(p.leaving) == 0 && p.answered != l.session.ID { // this session has nothing to hear
 		p.session, p.done, p.answered = l.session.ID, p.generation, l.session.ID
+		c.changes.send()
 	}
 	strays := p.strays(l.session.ID)
 	settled := p.session == l.session.ID && p.done == p.generation

@@ -167,6 +167,7 @@ func (p *pattern) run(ctx context.Context) time.Duration {
 	if unwatched && !pushed {
 		delete(c.patterns, p.pattern)
 		p.job.Stop()
+		c.changes.send()
 	}
 	c.mu.Unlock()
 	if l == nil {
