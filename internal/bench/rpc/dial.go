@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/net/http2"
@@ -165,7 +166,8 @@ type Conn struct {
 	timeout time.Duration
 	handler Handler
 	stop    func() bool
-	ended   chan struct{} // closed when the reader has ended
+	ended   chan struct{}         // closed when the reader has ended
+	aborted atomic.Pointer[error] // why the connection was closed; nil if it was not
 
 	// callMu is held for the whole of a call.
 	callMu   sync.Mutex

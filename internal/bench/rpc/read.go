@@ -33,6 +33,7 @@ var (
 	errFrameSize = errors.New("a frame is of the wrong size")
 	errPadding   = errors.New("a frame is padded beyond its end")
 	errOrder     = errors.New("a header block is interrupted")
+	errNoStream  = errors.New("a frame of a stream names none")
 	errMessage   = errors.New("a message is too large or compressed")
 	errNoStatus  = errors.New("a call ended without a status")
 	errStream    = errors.New("the server ended the stream")
@@ -87,6 +88,9 @@ func (c *Conn) readFrames() error {
 }
 
 func (c *Conn) handle(h http2.FrameHeader, payload []byte) error {
+	if h.StreamID == 0 && (h.Type == http2.FrameData || h.Type == http2.FrameRSTStream) {
+		return errNoStream
+	}
 	if c.heard.stream != 0 && (h.Type != http2.FrameContinuation || h.StreamID != c.heard.stream) {
 		return errOrder
 	}
@@ -296,6 +300,7 @@ func (c *Conn) finish(err error) {
 	}
 	c.call.err, c.call.done = err, true
 	c.answered <- struct{}{} // there is room: one call, one end
+	c.room.Broadcast()       // it may end while its request is being sent
 }
 
 func (c *Conn) reset(h http2.FrameHeader, payload []byte) error {

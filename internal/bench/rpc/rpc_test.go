@@ -184,6 +184,66 @@ func TestEnds(t *testing.T) {
 	}
 }
 
+// A server that takes only a part of a request has the time of a call to go on. What it
+// answers meanwhile counts.
+func TestRequestThatIsNotTaken(t *testing.T) {
+	for name, tt := range map[string]struct {
+		says string // after the beginning
+		goes bool   // on, the connection
+		want string
+	}{
+		"silence": {"", false, "does not take what is sent"},
+		"reset":   {"\x00\x00\x04\x03\x00\x00\x00\x00\x03\x00\x00\x00\x08", true, "reset the stream"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ln, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = ln.Close() }()
+			go func() {
+				nc, err := ln.Accept()
+				if err != nil {
+					return
+				}
+				defer func() { _ = nc.Close() }()
+				_, _ = io.CopyN(io.Discard, nc, defaultWindow) // so much of the request is there
+				_, _ = io.WriteString(nc, tt.says)
+				_, _ = io.Copy(io.Discard, nc)
+			}()
+			c := dial(t, NewDialer(ln.Addr().String(), 100*time.Millisecond, nil), Handler{})
+			_, err = c.Call(make([]byte, 2*defaultWindow))
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+			if (c.Err() == nil) != tt.goes {
+				t.Errorf("the connection ended with %v", c.Err())
+			}
+		})
+	}
+}
+
+// A server that does not read keeps nobody from closing the connection.
+func TestCloseWhileWriting(t *testing.T) {
+	ours, theirs := net.Pipe()
+	defer func() { _ = theirs.Close() }()
+	c := &Conn{nc: ours}
+	c.room.L = &c.mu
+	writing := make(chan error, 1)
+	go func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.out = make([]byte, 1<<10)
+		writing <- nil
+		writing <- c.flush()
+	}()
+	<-writing
+	c.Abort()
+	if err := <-writing; !errors.Is(err, ErrClosed) {
+		t.Errorf("got %v", err)
+	}
+}
+
 // A server that breaks the protocol is left, whatever it sends.
 func TestForeignBytes(t *testing.T) {
 	for name, bytes := range map[string]string{
@@ -194,6 +254,8 @@ func TestForeignBytes(t *testing.T) {
 		"window update": "\x00\x00\x01\x08\x00\x00\x00\x00\x00\x00",
 		"goaway":        "\x00\x00\x08\x07\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02",
 		"reset":         "\x00\x00\x04\x03\x00\x00\x00\x00\x01\x00\x00\x00\x02",
+		"no stream":     "\x00\x00\x00\x00\x01\x00\x00\x00\x00",
+		"reset of none": "\x00\x00\x04\x03\x00\x00\x00\x00\x00\x00\x00\x00\x02",
 		"compressed":    "\x00\x00\x06\x00\x00\x00\x00\x00\x01\x01\x00\x00\x00\x01x",
 		"nothing":       "",
 	} {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"time"
 
 	"golang.org/x/net/http2"
 )
@@ -14,7 +15,8 @@ const (
 	// compressed, and its length.
 	messageHeader = 5
 	// maxBacklog bounds the messages of [Conn.Send] that wait until the server takes
-	// more, in bytes. Beyond that the connection is given up.
+	// more, in bytes. Beyond that the connection is given up, as it is when the request
+	// of a call waits for that as long as a call may take.
 	maxBacklog = 1 << 20
 )
 
@@ -23,7 +25,7 @@ var (
 	ErrClosed  = errors.New("the connection is closed")
 	ErrTimeout = errors.New("no answer in time")
 
-	errBacklog = errors.New("the server does not read what is sent on the stream")
+	errBacklog = errors.New("the server does not take what is sent")
 )
 
 func appendFrameHeader(b []byte, t http2.FrameType, f http2.Flags, stream uint32, size int) []byte {
@@ -63,12 +65,15 @@ func (c *Conn) flush() error {
 	if err != nil {
 		c.fail(err)
 	}
-	return err
+	return c.failure
 }
 
 // fail ends the connection. The caller holds mu. The reader does the rest.
 func (c *Conn) fail(err error) {
 	if c.failure == nil {
+		if why := c.aborted.Load(); why != nil { // err is what came of that
+			err = *why
+		}
 		c.failure = err
 		_ = c.nc.Close()
 		c.room.Broadcast()
@@ -127,9 +132,8 @@ func (c *Conn) writeMessage(stream uint32, window *int64, message []byte) error 
 			if err := c.flush(); err != nil {
 				return err
 			}
-			c.room.Wait()
-			if c.failure != nil {
-				return c.failure
+			if err := c.waitForRoom(); err != nil || stream != streamID && c.call.done {
+				return err // the answer may be there before the request was taken in full
 			}
 			continue
 		}
@@ -147,6 +151,15 @@ func (c *Conn) writeMessage(stream uint32, window *int64, message []byte) error 
 		head, message = head[first:], message[int(n)-first:]
 	}
 	return c.flush()
+}
+
+// waitForRoom waits until the server takes more or ends the call, and gives the
+// connection up when it does neither in time. The caller holds mu.
+func (c *Conn) waitForRoom() error {
+	late := time.AfterFunc(c.timeout, func() { c.abort(errBacklog) })
+	defer late.Stop()
+	c.room.Wait()
+	return c.failure
 }
 
 // abandon ends a call that was not answered in time, unless it was just now.
@@ -219,8 +232,12 @@ func (c *Conn) Close() {
 }
 
 // Abort ends the connection without waiting for its goroutine.
-func (c *Conn) Abort() {
+func (c *Conn) Abort() { c.abort(ErrClosed) }
+
+func (c *Conn) abort(why error) {
+	c.aborted.CompareAndSwap(nil, &why)
+	_ = c.nc.Close() // before mu, which is held by who writes to a server that does not read
 	c.mu.Lock()
-	c.fail(ErrClosed)
+	c.fail(why)
 	c.mu.Unlock()
 }
