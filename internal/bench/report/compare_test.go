@@ -65,18 +65,27 @@ func TestCompare(t *testing.T) {
 
 func TestComparesWhatIsAlike(t *testing.T) {
 	one := result("x", 1, 2, 3)
-	other := one
+	other, elsewhere, mixed := one, one, one
 	other.Config.Instances = 1000
+	elsewhere.Config.Services = 1000
+	mixed.Config.Mix = map[string]int{"query": 1}
 	failed := one
 	failed.Fault = "it cheats"
 	for name, sets := range map[string][]Set{
 		"another workload": {{"a", []Result{one}}, {"b", []Result{other}}},
+		"more services":    {{"a", []Result{one}}, {"b", []Result{elsewhere}}},
+		"another mix":      {{"a", []Result{one}}, {"b", []Result{mixed}}},
 		"a fault":          {{"a", []Result{one}}, {"b", []Result{failed}}},
 		"nothing":          {{"a", nil}, {"b", nil}},
 	} {
 		if _, err := Compare(sets); !errors.Is(err, errNoMatch) {
 			t.Errorf("%s: got %v", name, err)
 		}
+	}
+	longer := one
+	longer.Config.Duration = 1
+	if list, err := Compare([]Set{{"a", []Result{one}}, {"b", []Result{longer}}}); err != nil || len(list) != 1 {
+		t.Errorf("measured for longer: got %v, %v", list, err)
 	}
 	if _, err := Compare([]Set{{"a", []Result{one}}}); !errors.Is(err, errFewSets) {
 		t.Errorf("one set: got %v", err)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -236,9 +237,12 @@ func settings(c *workload.Config) string {
 	return strings.Join(parts, ", ")
 }
 
-// sameWork reports whether two results are of the same work.
+// sameWork reports whether two results are of the same work: all settings are equal but
+// for how long it was measured, and how a server is restarted.
 func (r *Result) sameWork(as *Result) bool {
-	return r.Title() == as.Title() && r.Config.Protocol == as.Config.Protocol && r.Config.Connections == as.Config.Connections
+	a, b := r.Config, as.Config
+	a.Warmup, a.Duration, a.Command = b.Warmup, b.Duration, b.Command
+	return reflect.DeepEqual(a, b)
 }
 
 // Write writes the run as JSON.
