@@ -56,9 +56,9 @@ func (f *Fleet) Service(n int) Service { return Service{f, n % f.Services} }
 
 // Scattered returns service n in an order in which neighbours are far apart.
 func (f *Fleet) Scattered(n int) Service {
-	// The step is a prime larger than any number of services here, so that all
-	// services come once before the first comes again.
-	const step = 1_000_003
+	// The step is a prime above the number of services that a measurement may have, so
+	// that all services come once before the first comes again.
+	const step = 2_000_003
 	return Service{f, int((uint64(n)*step + f.Seed) % uint64(f.Services))}
 }
 

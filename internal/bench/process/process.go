@@ -20,7 +20,7 @@ type Usage struct {
 	// Resident is its memory, in bytes.
 	Resident int64
 	// CPU is the processor time that it has used since it began, in its own code and
-	// in the kernel.
+	// in the kernel, to a hundredth of a second at least.
 	CPU time.Duration
 }
 
@@ -35,14 +35,15 @@ func Read(pid int) (Usage, error) {
 		return Usage{}, fmt.Errorf("process %d: %w", pid, err)
 	}
 	u := Usage{Resident: int64(stat.ResidentMemory()), CPU: time.Duration(stat.CPUTime() * float64(time.Second))}
-	// The scheduler counts in nanoseconds, where stat has hundredths of a second.
+	// The scheduler counts in nanoseconds, where stat has hundredths of a second; but
+	// only stat has the time of threads that have ended, of which a JVM has many.
 	if exact, err := scheduled(pid); err == nil {
-		u.CPU = exact
+		u.CPU = max(u.CPU, exact)
 	}
 	return u, nil
 }
 
-// scheduled adds up the processor time of the threads of a process.
+// scheduled adds up the processor time of the threads that a process has now.
 func scheduled(pid int) (time.Duration, error) {
 	threads, err := procfs.AllThreads(pid)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"runtime"
 	"testing"
+	"time"
 )
 
 func TestRead(t *testing.T) {
@@ -27,6 +28,34 @@ func TestRead(t *testing.T) {
 	}
 	if Machine() == "" {
 		t.Error("the machine has no name")
+	}
+}
+
+// The time of threads that have ended counts.
+func TestReadAfterThreads(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("there is no /proc")
+	}
+	const busy = 200 * time.Millisecond
+	before, err := Read(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		runtime.LockOSThread() // and never unlocked, so that the thread ends
+		for spun := false; !spun; {
+			now, err := Read(os.Getpid())
+			spun = err != nil || now.CPU-before.CPU > busy
+		}
+	}()
+	<-ended
+	for range 100 {
+		runtime.Gosched()
+		if now, err := Read(os.Getpid()); err != nil || now.CPU-before.CPU < busy-20*time.Millisecond {
+			t.Fatalf("after the thread has ended %v were used, not %v; %v", now.CPU-before.CPU, busy, err)
+		}
 	}
 }
 
