@@ -45,6 +45,13 @@ func TestSoakRow(t *testing.T) {
 	}
 }
 
+// A peer whose process is not known cannot be pinned or measured.
+func TestPeerWithoutProcess(t *testing.T) {
+	if p, err := newPeer("x=127.0.0.1:1"); err == nil {
+		t.Errorf("got process %d", p.pid)
+	}
+}
+
 func TestUsualParts(t *testing.T) {
 	if list := usualParts(); strings.Contains(list, "soak") || !strings.Contains(list, "requests") {
 		t.Errorf("got %s", list)

@@ -37,6 +37,9 @@ func newPeer(text string) (*peer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("-against %q: %w", text, err)
 	}
+	if pid == 0 {
+		return nil, fmt.Errorf("-against %q: no process that we may look at listens there", text)
+	}
 	return &peer{Target: t, pid: pid}, nil
 }
 

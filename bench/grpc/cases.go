@@ -63,7 +63,7 @@ func calls(ctx context.Context, o options, t *target, messages [][]byte) (result
 	if _, _, err := hammer(ctx, clients, messages, time.Second); err != nil { // to warm up
 		return nil, err
 	}
-	before, err := t.cpu()
+	before, err := t.usage()
 	if err != nil {
 		return nil, err
 	}
@@ -71,12 +71,12 @@ func calls(ctx context.Context, o options, t *target, messages [][]byte) (result
 	if err != nil {
 		return nil, err
 	}
-	after, err := t.cpu()
+	after, err := t.usage()
 	if err != nil {
 		return nil, err
 	}
 	return result{
-		{"server CPU per call", micros(after-before) / float64(done), "µs"},
+		{"server CPU per call", micros(after.CPU-before.CPU) / float64(done), "µs"},
 		{"calls per second", float64(done) / took.Seconds(), ""},
 	}, nil
 }
@@ -131,7 +131,7 @@ func fanout(ctx context.Context, o options, t *target) (result, error) {
 	}
 	defer closeAll(publisher)
 	var all []time.Duration
-	before, err := t.cpu()
+	before, err := t.usage()
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func fanout(ctx context.Context, o options, t *target) (result, error) {
 		}
 		time.Sleep(500 * time.Millisecond)
 	}
-	after, err := t.cpu()
+	after, err := t.usage()
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +159,7 @@ func fanout(ctx context.Context, o options, t *target) (result, error) {
 	return result{
 		{"change until told, median", micros(all[len(all)/2]) / 1000, "ms"},
 		{"change until told, 99th of 100", micros(all[len(all)*99/100]) / 1000, "ms"},
-		{"server CPU per push", micros(after-before) / float64(len(all)), "µs"},
+		{"server CPU per push", micros(after.CPU-before.CPU) / float64(len(all)), "µs"},
 	}, nil
 }
 
@@ -205,7 +205,7 @@ func idle(ctx context.Context, o options, t *target) (result, error) {
 	}
 	defer closeAll(warm)
 	time.Sleep(time.Second)
-	empty, err := t.rss()
+	empty, err := t.usage()
 	if err != nil {
 		return nil, err
 	}
@@ -222,7 +222,7 @@ func idle(ctx context.Context, o options, t *target) (result, error) {
 	}
 	health := t.payload(grpcv2.HealthCheck, `{}`, 60)
 	begin := time.Now()
-	before, err := t.cpu()
+	before, err := t.usage()
 	if err != nil {
 		return nil, err
 	}
@@ -235,17 +235,13 @@ func idle(ctx context.Context, o options, t *target) (result, error) {
 			time.Sleep(pause)
 		}
 	}
-	after, err := t.cpu()
+	after, err := t.usage()
 	if err != nil {
 		return nil, err
 	}
-	full, err := t.rss()
-	if err != nil {
-		return nil, err
-	}
-	share := (after - before).Seconds() / time.Since(begin).Seconds()
+	share := (after.CPU - before.CPU).Seconds() / time.Since(begin).Seconds()
 	return result{
-		{"memory per connection", (full - empty) / float64(len(clients)) / 1024, "KiB"},
+		{"memory per connection", float64(after.Resident-empty.Resident) / float64(len(clients)) / 1024, "KiB"},
 		{"CPU of " + strconv.Itoa(len(clients)) + " connections", 100 * share, "%"},
 	}, nil
 }

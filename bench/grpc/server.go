@@ -10,16 +10,15 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
-	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/rollcall-registry/rollcall/api/grpcv2"
+	"github.com/rollcall-registry/rollcall/internal/bench/process"
 	"github.com/rollcall-registry/rollcall/server"
 )
 
@@ -72,35 +71,8 @@ func (t *target) stop() error {
 	return os.RemoveAll(t.dir)
 }
 
-// cpu returns the time that the server has computed.
-func (t *target) cpu() (time.Duration, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", t.cmd.Process.Pid))
-	if err != nil {
-		return 0, err
-	}
-	fields := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+2:]))
-	const user, system = 11, 12 // of the fields behind the name
-	var ticks int64
-	for _, f := range []int{user, system} {
-		n, err := strconv.ParseInt(fields[f], 10, 64)
-		if err != nil {
-			return 0, err
-		}
-		ticks += n
-	}
-	const hertz = 100 // of /proc, on every Linux
-	return time.Duration(ticks) * time.Second / hertz, nil
-}
-
-// rss returns the memory of the server in bytes.
-func (t *target) rss() (float64, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", t.cmd.Process.Pid))
-	if err != nil {
-		return 0, err
-	}
-	pages, err := strconv.ParseFloat(strings.Fields(string(b))[1], 64)
-	return pages * float64(os.Getpagesize()), err
-}
+// usage returns what the server uses now.
+func (t *target) usage() (process.Usage, error) { return process.Read(t.cmd.Process.Pid) }
 
 // serveChild serves until the process is told to end, and prints its address.
 func serveChild(ctx context.Context, kind string) error {

@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/rollcall-registry/rollcall/internal/bench/process"
 )
 
 // beatRequest is a full beat as nacos-client 1.4 sends it.
@@ -101,7 +100,7 @@ func readAnswer(r io.Reader, buf []byte) error {
 // idle opens connections, sends one request on each, and prints by how many bytes
 // each made the server's resident memory grow.
 func idle(o options) error {
-	before, err := residentBytes(o.pid)
+	before, err := process.Read(o.pid)
 	if err != nil {
 		return err
 	}
@@ -119,49 +118,10 @@ func idle(o options) error {
 			return err
 		}
 	}
-	after, err := residentBytes(o.pid)
+	after, err := process.Read(o.pid)
 	if err != nil {
 		return err
 	}
-	fmt.Println((after - before) / int64(max(o.idle, 1)))
+	fmt.Println((after.Resident - before.Resident) / int64(max(o.idle, 1)))
 	return nil
-}
-
-// residentBytes returns the resident memory of a process.
-func residentBytes(pid int) (int64, error) {
-	statm, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
-	if err != nil {
-		return 0, err
-	}
-	var total, resident int64
-	if _, err := fmt.Sscan(string(statm), &total, &resident); err != nil {
-		return 0, fmt.Errorf("statm of %d: %w", pid, err)
-	}
-	return resident * int64(os.Getpagesize()), nil
-}
-
-// ticksPerSecond is the unit of CPU times in /proc, fixed on Linux.
-const ticksPerSecond = 100
-
-// cpuTime returns the user and system CPU time that a process has used.
-func cpuTime(pid int) (time.Duration, error) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, err
-	}
-	// The fields are counted from behind the command name, which is in brackets.
-	_, rest, _ := strings.Cut(string(stat), ") ")
-	fields := strings.Fields(rest)
-	if len(fields) < 13 {
-		return 0, fmt.Errorf("stat of %d: %q", pid, stat)
-	}
-	var ticks int64
-	for _, field := range fields[11:13] { // utime, stime
-		n, err := strconv.ParseInt(field, 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("stat of %d: %w", pid, err)
-		}
-		ticks += n
-	}
-	return time.Duration(ticks) * time.Second / ticksPerSecond, nil
 }

@@ -23,6 +23,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/rollcall-registry/rollcall/internal/bench/process"
 )
 
 func main() {
@@ -134,7 +136,7 @@ func round(o options, stack string) (result, error) {
 	address = strings.TrimSpace(address)
 	pid := server.Process.Pid
 
-	before, err := cpuTime(pid)
+	before, err := process.Read(pid)
 	if err != nil {
 		return result{}, err
 	}
@@ -144,13 +146,13 @@ func round(o options, stack string) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	after, err := cpuTime(pid)
+	after, err := process.Read(pid)
 	if err != nil {
 		return result{}, err
 	}
 	r := result{
 		perSecond: float64(requests) / took.Seconds(),
-		cpu:       (after - before) / time.Duration(max(requests, 1)),
+		cpu:       (after.CPU - before.CPU) / time.Duration(max(requests, 1)),
 	}
 	err = o.scan([]any{&r.idle}, "-role", "idle", "-address", address, "-idle", fmt.Sprint(o.idle), "-pid", fmt.Sprint(pid))
 	return r, err
