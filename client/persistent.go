@@ -83,6 +83,9 @@ func (c *Client) runPersistent(ctx context.Context, id instanceID) time.Duration
 	}
 	r.failures++
 	r.failed(err)
+	if removed && wire.Final(err) {
+		return refusedPause
+	}
 	return c.cfg.backoff.Delay(r.failures)
 }
 
