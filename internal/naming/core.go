@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 
 	"github.com/rollcall-registry/rollcall/internal/registry"
 )
@@ -44,6 +45,8 @@ type Core struct {
 	log   Log
 	clock Clock
 	slog  *slog.Logger
+
+	warned atomic.Int64 // when the log last told of refused subscriptions, by the lease clock; 0: never
 }
 
 // New returns a core over store. Durable changes go through log.

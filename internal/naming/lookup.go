@@ -3,6 +3,7 @@ package naming
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/rollcall-registry/rollcall/internal/registry"
 )
@@ -76,9 +77,20 @@ func (c *Core) admitSubscription(s *registry.Subscriber) error {
 	if limit <= 0 || c.store.Counts().Subscribers < limit || c.store.Subscriber(s.Service, s.SubscriberKey) != nil {
 		return nil
 	}
-	c.slog.Warn("subscription refused: the limit of limits.subscriptions is reached", "limit", limit)
+	c.warnOfLimit(limit)
 	return registry.Refuse(registry.LimitExceeded, "", "",
 		"the server has %d subscriptions, the limit of limits.subscriptions: end some, or have its operator raise it", limit)
+}
+
+// warnInterval is the time from one line of the log to the next that tells of refused
+// subscriptions: clients that poll ask for theirs every few seconds.
+const warnInterval = time.Minute
+
+func (c *Core) warnOfLimit(limit int64) {
+	now, last := int64(c.clock.Now().Lease), c.warned.Load()
+	if (last == 0 || now-last >= int64(warnInterval)) && c.warned.CompareAndSwap(last, max(now, 1)) {
+		c.slog.Warn("subscriptions are refused: the limit of limits.subscriptions is reached", "limit", limit)
+	}
 }
 
 // Unsubscribe ends a subscription.

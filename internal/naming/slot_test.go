@@ -1,9 +1,13 @@
 package naming
 
 import (
+	"bytes"
+	"log/slog"
 	"math"
 	"net/netip"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/rollcall-registry/rollcall/internal/registry"
 )
@@ -78,6 +82,8 @@ func TestPublishRefuses(t *testing.T) {
 // At the limit of subscriptions those that are there are renewed.
 func TestSubscriptionLimit(t *testing.T) {
 	r := newRig(t)
+	var log bytes.Buffer
+	r.slog = slog.New(slog.NewTextHandler(&log, nil))
 	r.cfg.SubscriptionLimit = 1
 	r.subscribe("10.0.0.1:5000", "")
 	err := r.Subscribe(t.Context(), testCause, &registry.Subscriber{
@@ -85,6 +91,15 @@ func TestSubscriptionLimit(t *testing.T) {
 		Service:       orders, Protocol: registry.ProtocolUDP,
 	})
 	r.refused("one more", err, registry.LimitExceeded)
+	for range 120 { // seconds, in each of which somebody asks again
+		if err := r.admitSubscription(&registry.Subscriber{Service: orders}); err == nil {
+			t.Fatal("one more is let in")
+		}
+		r.clock.now.Lease += time.Second
+	}
+	if n := strings.Count(log.String(), "are refused"); n != 2 {
+		t.Errorf("the log tells of it %d times in two minutes, want 2:\n%s", n, log.String())
+	}
 	r.subscribe("10.0.0.1:5000", "")
 	if n := r.store.Counts().Subscribers; n != 1 {
 		t.Errorf("%d subscriptions, want 1", n)
