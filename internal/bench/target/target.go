@@ -95,8 +95,8 @@ func loopback(address string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// Session is the connection of one client. It is for one goroutine, but for Close. A
-// session whose connection breaks has lost what the server ties to it; the next call
+// Session is the connection of one client. It is for one goroutine at a time. A session
+// whose connection breaks has lost what the server ties to it; the next call
 // connects again.
 type Session interface {
 	// Register registers an instance; it does so again if it is there already.
