@@ -229,17 +229,17 @@ func TestCloseWhileWriting(t *testing.T) {
 	defer func() { _ = theirs.Close() }()
 	c := &Conn{nc: ours}
 	c.room.L = &c.mu
-	writing := make(chan error, 1)
+	writing, wrote := make(chan struct{}), make(chan error, 1)
 	go func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.out = make([]byte, 1<<10)
-		writing <- nil
-		writing <- c.flush()
+		close(writing)
+		wrote <- c.flush()
 	}()
 	<-writing
 	c.Abort()
-	if err := <-writing; !errors.Is(err, ErrClosed) {
+	if err := <-wrote; !errors.Is(err, ErrClosed) {
 		t.Errorf("got %v", err)
 	}
 }
