@@ -376,9 +376,9 @@ func TestShutdown(t *testing.T) {
 	})
 }
 
-// TestCloseAtEveryMoment closes during operations of all kinds.
-func TestCloseAtEveryMoment(t *testing.T) {
-	moments := map[string]func(t *testing.T, c *Client, w *fakeWire){
+// moments bring a client into the middle of operations of all kinds.
+func moments() map[string]func(t *testing.T, c *Client, w *fakeWire) {
+	return map[string]func(t *testing.T, c *Client, w *fakeWire){
 		"before it is connected": func(*testing.T, *Client, *fakeWire) {},
 		"while it registers": func(t *testing.T, c *Client, w *fakeWire) {
 			w.set(func(f *fakeWire) { f.delay = time.Hour })
@@ -459,7 +459,11 @@ func TestCloseAtEveryMoment(t *testing.T) {
 			}()
 		},
 	}
-	for name, moment := range moments {
+}
+
+// TestCloseAtEveryMoment closes during operations of all kinds.
+func TestCloseAtEveryMoment(t *testing.T) {
+	for name, moment := range moments() {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, c *Client, w *fakeWire) {
 				moment(t, c, w)
