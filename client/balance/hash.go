@@ -123,7 +123,7 @@ func (p *boundedPicker) PickKey(key uint64) (*rollcall.Instance, error) {
 	bound := p.factor * float64(p.total.n.Add(1))
 	at := p.circle.find(key)
 	chosen := &p.candidates[p.circle[at]]
-	if chosen.load(0) >= bound {
+	if chosen.load() >= bound {
 		chosen = p.next(at, bound)
 	}
 	chosen.requests.n.Add(1)
@@ -134,7 +134,7 @@ func (p *boundedPicker) PickKey(key uint64) (*rollcall.Instance, error) {
 func (p *boundedPicker) next(at int, bound float64) *candidate {
 	for i := range p.circle {
 		owner := &p.candidates[p.circle[(at+i)%len(p.circle)]]
-		if owner.load(0) < bound {
+		if owner.load() < bound {
 			return owner
 		}
 	}

@@ -23,12 +23,13 @@ func (c *counter) end() {
 // candidate is an instance that may be picked, with what says how busy it is.
 type candidate struct {
 	requests *counter
-	each     float64 // what a request weighs: the less, the more the instance may have
+	weight   float64 // above 0: how much the instance may have
 	instance *rollcall.Instance
 }
 
-// load is what a candidate has to do, with some requests more.
-func (c *candidate) load(more int64) float64 { return float64(c.requests.n.Load()+more) * c.each }
+// load is what a candidate has to do for its weight. It divides, so that equal shares are
+// equal in spite of rounding.
+func (c *candidate) load() float64 { return float64(c.requests.n.Load()) / c.weight }
 
 // address tells instances apart over their changes.
 type address struct {
@@ -86,7 +87,7 @@ func (f inflight) done(in *rollcall.Instance) bool {
 func (f inflight) of(c *candidates) []candidate {
 	list := make([]candidate, len(c.instances))
 	for i, in := range c.instances {
-		list[i] = candidate{f.present[in], 1 / c.weights[i], in}
+		list[i] = candidate{f.present[in], c.weights[i], in}
 	}
 	return list
 }

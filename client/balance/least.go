@@ -7,8 +7,8 @@ import (
 )
 
 // LeastOutstanding draws two instances as [WeightedRandom] does and picks the one that
-// has fewer requests in flight for its weight. Two are nearly as good as looking at
-// all, and unlike that do not send everybody to the one that was idle last (M.
+// has fewer requests in flight for its weight, and the first if they have the same, so
+// that what is idle is picked by weight. Two are nearly as good as looking at all, and unlike that do not send everybody to the one that was idle last (M.
 // Mitzenmacher, "The power of two choices in randomized load balancing", 2001).
 //
 // It counts the requests of this program alone, and needs [rollcall.Picker.Done] at
@@ -47,7 +47,7 @@ func (p *leastPicker) Pick() (*rollcall.Instance, error) {
 	}
 	first, second := p.table.drawTwo(p.random())
 	chosen, other := &p.candidates[first], &p.candidates[second]
-	if other.load(1) < chosen.load(1) {
+	if other.load() < chosen.load() {
 		chosen = other
 	}
 	chosen.requests.n.Add(1)

@@ -2,26 +2,46 @@ package balance
 
 import (
 	"fmt"
+	"math"
 	"testing"
 
 	rollcall "github.com/rollcall-registry/rollcall/client"
 )
 
-// TestIdleByWeight: with nothing in flight picks are by weight.
-func TestIdleByWeight(t *testing.T) {
-	s := service(1, 1, 1, 1)
-	p := leastOutstanding{random: seeded().Uint64}.Build(s, nil)
-	counts := make(map[*rollcall.Instance]int)
-	for range 40_000 {
-		in, _ := p.Pick()
-		counts[in]++
-		p.Done(in, nil)
-	}
-	for in, n := range counts {
-		if n < 9500 || n > 10500 {
-			t.Errorf("%s has %d of 40000", in.Addr(), n)
+// TestEvenLoadByWeight: while all have as much to do for their weight, picks are by
+// weight, however much that is.
+func TestEvenLoadByWeight(t *testing.T) {
+	for name, weights := range map[string][]float64{
+		"equal":     {1, 1, 1, 1},
+		"two":       {1, 9},
+		"several":   {1, 3, 6},
+		"fractions": {0.1, 0.3, 0.6},
+	} {
+		for _, busy := range []float64{0, 20} {
+			t.Run(fmt.Sprintf("%s/%v in flight", name, busy), func(t *testing.T) {
+				s := service(weights...)
+				p := leastOutstanding{random: seeded().Uint64}.Build(s, nil).(*leastPicker)
+				total := 0.0
+				for _, w := range weights {
+					total += w
+				}
+				for i := range p.candidates {
+					c := &p.candidates[i]
+					c.requests.n.Store(int64(math.Round(busy * c.weight / total)))
+				}
+				chi2(t, endsAtOnce{p}, s, 100_000)
+			})
 		}
 	}
+}
+
+// endsAtOnce has requests take no time.
+type endsAtOnce struct{ rollcall.Picker }
+
+func (p endsAtOnce) Pick() (*rollcall.Instance, error) {
+	in, err := p.Picker.Pick()
+	p.Done(in, err)
+	return in, err
 }
 
 // TestSlowInstanceGetsLess: an instance that never answers gets few requests.
