@@ -11,8 +11,14 @@ import (
 
 // ConsistentHash picks by key: the same key gives the same instance in every program
 // that sees the same instances, and when instances come, go or change their weight,
-// only keys that were or are theirs move. Of the keys each has its share by weight,
-// within about a tenth.
+// only keys that were or are theirs move.
+//
+// Of the keys each has about its share by weight. Of equal instances, the one that is
+// farthest from it was 6 % off among 10, 8 % among 50, 42 % among 1,000 and 40 % among
+// 10,000; a weight of 0.01 beside two of 1 was 5 % off (go test -v -run
+// TestSharesOfTheCircle). The lighter an instance is, the less even: one with less than
+// a thousandth of the mean weight has no keys, or several times the few that are its
+// share.
 //
 // When the mean weight doubles or halves, and when there are more than 1024 instances
 // and their number doubles or halves, the circle is divided anew and more keys move.
@@ -154,9 +160,11 @@ func (p *boundedPicker) Done(in *rollcall.Instance, _ error) {
 type circle []uint32
 
 const (
-	// pointsEach is how many points an instance of mean weight has: the shares are
-	// then even within about 1/√160, 8 %.
-	pointsEach = 160
+	// pointsEach is how many points an instance of mean weight has where there are up to
+	// manyInstances: the standard deviation of its share is then about 1/√1024, 3 %.
+	// leastPoints is where there are very many, so that building takes no longer for them.
+	pointsEach  = 1024
+	leastPoints = 128
 	// leastSlots is how many slots there are for up to manyInstances; above that it
 	// grows with the instances, so that each has some dozens.
 	leastSlots    = 1 << 16
@@ -164,7 +172,9 @@ const (
 )
 
 // newCircle gives each candidate points in proportion to its weight. The points of an
-// instance depend on its address alone, and fewer are the first of more.
+// instance depend on its address alone, and fewer are the first of more. So does whether
+// it has one for the fraction that is left: of many with a tenth of a point, a tenth have
+// one, and together they have what is theirs.
 func newCircle(c *candidates) circle {
 	n := len(c.instances)
 	if n == 0 {
@@ -176,9 +186,11 @@ func newCircle(c *candidates) circle {
 	}
 	shift := shiftOf(len(first))
 	unit := math.Exp2(math.Round(math.Log2(c.total() / float64(n)))) // few changes change it
+	each := max(pointsEach*leastSlots/len(first), leastPoints)
 	for i, in := range c.instances {
 		seed := mix(Key(in.Addr() + "@" + in.Cluster))
-		for range max(int(math.Round(pointsEach*c.weights[i]/unit)), 1) {
+		fraction := float64(mix(^seed)>>11) / (1 << 53) // from 0 to less than 1, even
+		for range int(float64(each)*c.weights[i]/unit + fraction) {
 			seed += gamma
 			hash := mix(seed)
 			slot, rest := hash>>shift, hash<<(64-shift)>>32

@@ -31,7 +31,7 @@ func owners(t interface{ Fatal(...any) }, p rollcall.Picker) []string {
 func TestSameKeySameInstance(t *testing.T) {
 	p := ConsistentHash().Build(service(1, 2, 1, 0, 1), nil)
 	for key, want := range map[uint64]string{
-		0: "10.0.0.2:80", 1: "10.0.0.3:80", 2: "10.0.0.5:80", 1 << 40: "10.0.0.2:80", Key("alice"): "10.0.0.1:80", Key(""): "10.0.0.2:80",
+		0: "10.0.0.2:80", 1: "10.0.0.2:80", 2: "10.0.0.5:80", 1 << 40: "10.0.0.2:80", Key("alice"): "10.0.0.5:80", Key(""): "10.0.0.2:80",
 	} {
 		if in, _ := p.PickKey(key); in.Addr() != want {
 			t.Errorf("key %d: %s, want %s", key, in.Addr(), want)
@@ -71,7 +71,7 @@ func TestOnlyItsKeysMove(t *testing.T) {
 	})
 }
 
-// TestKeysGoByWeight has shares within 30 %: 160 points each are even within 8 %.
+// TestKeysGoByWeight has shares within 15 %, most of which is by the chance of the keys.
 func TestKeysGoByWeight(t *testing.T) {
 	weights := []float64{1, 2, 4, 1, 0.5}
 	s := service(weights...)
@@ -81,7 +81,7 @@ func TestKeysGoByWeight(t *testing.T) {
 	}
 	for i, w := range weights {
 		want := keys * w / 8.5
-		if got := float64(counts[s.At(i).Addr()]); math.Abs(got-want) > 0.3*want {
+		if got := float64(counts[s.At(i).Addr()]); math.Abs(got-want) > 0.15*want {
 			t.Errorf("weight %v: %v keys, want about %v", w, got, want)
 		}
 	}
