@@ -4,10 +4,10 @@
 package process
 
 import (
-	"debug/buildinfo"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -127,18 +127,27 @@ func Machine() string {
 	return text
 }
 
-// Program says what a process runs: of a Go program its module, version and commit, of
-// others the name of the file. It is empty where that cannot be seen.
+// Program says what a process runs: the name of its file, and when that is the file
+// of this program also its version and commit. It is empty where that cannot be seen.
+// Those of other Go programs could be read from their files, but what reads them would
+// make this one half a megabyte larger.
 func Program(pid int) string {
-	file, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	exe := fmt.Sprintf("/proc/%d/exe", pid)
+	file, err := os.Readlink(exe)
 	if err != nil {
 		return ""
 	}
-	info, err := buildinfo.ReadFile(fmt.Sprintf("/proc/%d/exe", pid)) // there even if the file is not any more
+	name := filepath.Base(file)
+	theirs, err := os.Stat(exe) // there even if the file is not any more
 	if err != nil {
-		return filepath.Base(file)
+		return name
 	}
-	text := filepath.Base(info.Path) + " " + info.Main.Version
+	own, err := os.Stat("/proc/self/exe")
+	info, ok := debug.ReadBuildInfo()
+	if err != nil || !ok || !os.SameFile(theirs, own) {
+		return name
+	}
+	text := name + " " + info.Main.Version
 	for _, s := range info.Settings {
 		switch {
 		case s.Key == "vcs.revision" && len(s.Value) >= shownRevision:
