@@ -14,8 +14,8 @@
 // program, that can be long. A request is sent to the instance
 // that the balancer picks, over https if the instance's metadata says secure=true. If no
 // connection to it can be had, and nothing of the request was sent for that reason,
-// another instance is tried, up to three in all; what was sent is never sent again. The
-// Host header stays as it is.
+// another instance is tried, as long as the balancer has one that was not, up to three in
+// all; what was sent is never sent again. The Host header stays as it is.
 //
 // Package lifecycle registers an [http.Server] while it serves.
 package rollcallhttp

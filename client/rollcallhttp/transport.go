@@ -20,8 +20,8 @@ const (
 	secureKey = "secure"
 	// attempts is how many instances are tried for one request.
 	attempts = 3
-	// draws is how often one is picked at most until it is another one than was tried: of
-	// three equal ones, two of which were, all draws miss the third in 1 of 650 cases.
+	// draws is how often one is picked at most until it is another one than was tried.
+	// Then a picker of the others is built, which may take longer.
 	draws = 16
 )
 
@@ -109,34 +109,55 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		closeBody(r)
 		return nil, err
 	}
-	var tried []*rollcall.Instance
-	for {
-		in, err := t.pick(r, to.picker, tried)
-		if err != nil {
-			closeBody(r)
-			return nil, err
-		}
-		resp, sent, err := t.send(r, to.picker, in)
-		tried = append(tried, in)
+	p := to.picker
+	in, err := t.draw(r, p, 0)
+	if err != nil {
+		closeBody(r)
+		return nil, err
+	}
+	for tried := []*rollcall.Instance{in}; ; tried = append(tried, in) {
+		resp, sent, err := t.send(r, p, in)
 		if err == nil || sent || len(tried) == attempts || r.Context().Err() != nil {
 			return resp, err
 		}
-		if r, ok = rewound(r); !ok {
+		again, ok := rewound(r)
+		if !ok {
+			return nil, err
+		}
+		r = again
+		if in, p = t.other(r, to, tried); in == nil {
+			closeBody(r)
 			return nil, err
 		}
 	}
 }
 
-// pick picks an instance for a request, most likely one that was not tried, if there is
-// one.
-func (t *Transport) pick(r *http.Request, p rollcall.Picker, tried []*rollcall.Instance) (*rollcall.Instance, error) {
-	for n := 1; ; n++ {
-		in, err := t.draw(r, p, len(tried)+n-1)
-		if err != nil || n == draws || !contains(tried, in) {
-			return in, err
+// other picks an instance that was not tried, and returns the picker it is of; nil if
+// there is none.
+func (t *Transport) other(r *http.Request, to *target, tried []*rollcall.Instance) (*rollcall.Instance, rollcall.Picker) {
+	for n := range draws {
+		in, err := t.draw(r, to.picker, len(tried)+n)
+		switch {
+		case err != nil:
+			return nil, nil
+		case !contains(tried, in):
+			return in, to.picker
 		}
-		p.Done(in, nil)
+		to.picker.Done(in, nil)
 	}
+	var left []*rollcall.Instance
+	s := to.watch.Snapshot()
+	for in := range s.All() {
+		if !contains(tried, in) {
+			left = append(left, in)
+		}
+	}
+	p := t.balancer.Build(rollcall.NewSnapshot(s.Info(), left...), nil)
+	in, err := t.draw(r, p, 0)
+	if err != nil {
+		return nil, nil
+	}
+	return in, p
 }
 
 // draw picks an instance, by key another one each time, if there is a key.
