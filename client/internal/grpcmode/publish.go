@@ -76,11 +76,15 @@ func (s *session) publish(ctx context.Context, service wire.Service, instances [
 	for _, i := range instances {
 		p.held[i.Key()] = held{instance: i}
 	}
-	var err error
-	if len(instances) == 1 {
-		err = s.main.change(ctx, service, grpcv2.InstanceType, grpcv2.Register, &instances[0])
-	} else {
-		err = s.batch(ctx, service, instances)
+	publish := func() error {
+		if len(instances) == 1 {
+			return s.main.change(ctx, service, grpcv2.InstanceType, grpcv2.Register, &instances[0])
+		}
+		return s.batch(ctx, service, instances)
+	}
+	err := publish()
+	if err == nil {
+		err = s.shrink(ctx, service, without(before, instances), publish)
 	}
 	switch {
 	case err == nil:
@@ -97,11 +101,28 @@ func (s *session) publish(ctx context.Context, service wire.Service, instances [
 	return err
 }
 
+// without returns what was held of instances that are not in a set.
+func without(before map[wire.Key]held, instances []wire.Instance) (left []held) {
+	in := make(map[wire.Key]bool, len(instances))
+	for n := range instances {
+		in[instances[n].Key()] = true
+	}
+	for key, h := range before {
+		if !in[key] {
+			left = append(left, h)
+		}
+	}
+	return left
+}
+
 // withdraw takes back all that was published of a service. A place is emptied whichever
-// of its instances is named.
+// of its instances is named, unless the server is one of those that emptied is for.
 func (s *session) withdraw(ctx context.Context, service wire.Service, p *publication) error {
 	for _, h := range p.held {
 		if err := s.empty(ctx, service, h); err != nil {
+			return err
+		}
+		if err := s.emptied(ctx, service, p.beside(h)); err != nil {
 			return err
 		}
 		p.drop(h.place)
@@ -110,6 +131,16 @@ func (s *session) withdraw(ctx context.Context, service wire.Service, p *publica
 	defer s.mu.Unlock()
 	delete(s.published, service)
 	return nil
+}
+
+// beside returns what else may be in the place of an instance.
+func (p *publication) beside(h held) (others []held) {
+	for key, o := range p.held {
+		if o.place == h.place && key != h.instance.Key() {
+			others = append(others, o)
+		}
+	}
+	return others
 }
 
 // empty deregisters what is in a place. That the server does not know it is as good.

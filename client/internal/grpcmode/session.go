@@ -31,6 +31,7 @@ type session struct {
 	patterns      map[string]wire.Pattern     // by their text on the wire
 	published     map[wire.Service]*publication
 
+	shrinks   atomic.Uint32 // a shrinking
 	unbatched atomic.Bool   // the server knows no batches
 	adding    chan struct{} // capacity 1: held by the one who adds to extras
 	extras    []*conn       // guarded by mu; see spread.go
