@@ -71,7 +71,7 @@ func (q ServiceQuery) check() error {
 func (c *Client) page(ctx context.Context, ns, group string, page, size int) ([]string, int, error) {
 	l, err := c.linked(ctx)
 	if err != nil {
-		if ctx.Err() != nil {
+		if ctx.Err() != nil && !errors.Is(err, ErrClosed) {
 			err = because(ctx, *c.lastError.Load())
 		}
 		return nil, 0, err

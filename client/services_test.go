@@ -57,9 +57,13 @@ func TestServicesOfAClosedClient(t *testing.T) {
 		if err := c.Close(); err != nil {
 			t.Fatal(err)
 		}
-		for _, err := range c.Services(context.Background(), ServiceQuery{}) {
-			if !errors.Is(err, ErrClosed) || !strings.Contains(err.Error(), "closed") {
-				t.Errorf("got %v, want ErrClosed", err)
+		ended, cancel := context.WithCancel(context.Background())
+		cancel()
+		for _, ctx := range []context.Context{context.Background(), ended} {
+			for _, err := range c.Services(ctx, ServiceQuery{}) {
+				if !errors.Is(err, ErrClosed) || !strings.Contains(err.Error(), "closed") {
+					t.Errorf("got %v, want ErrClosed", err)
+				}
 			}
 		}
 	})
