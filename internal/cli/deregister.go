@@ -56,9 +56,16 @@ func (c *client) deregister(ctx context.Context, r *registration) error {
 	case err != nil:
 		return err
 	case !gone:
-		return fmt.Errorf("%s is still in %s: a client keeps it alive; see `rollcall list %s`", r.instance, r.service, r.service)
+		return &keptError{r}
 	}
 	return c.say("deregistered", r)
+}
+
+// keptError is of an instance that is still there when it was deregistered.
+type keptError struct{ r *registration }
+
+func (e *keptError) Error() string {
+	return fmt.Sprintf("%s is still in %s: a client keeps it alive; see `rollcall list %s`", e.r.instance, e.r.service, e.r.service)
 }
 
 // remove takes an instance of one kind away and reports whether it is gone.

@@ -35,7 +35,10 @@ them to hear of it. It stays registered, and --weight 1 takes it back; with
 --deregister it is deregistered after the wait. All else about it stays as it is.
 
 At Rollcall this is an override by an operator, which also holds when the
-instance is registered again; at Nacos it is a change of the instance.`,
+instance is registered again, but not when it was deregistered before; at Nacos it
+is a change of the instance. What a connection keeps alive is not taken away by
+--deregister: it stays drained, and the exit code is 1. What a client beats for
+comes back with its next beat and with the weight that the client gives it.`,
 		Example: `  rollcall drain orders 10.0.0.7:8080 --wait 30s --deregister
   rollcall drain orders 10.0.0.7:8080 --weight 1`,
 		Args:              arguments(2, 2),
@@ -81,9 +84,22 @@ func (c *client) drain(ctx context.Context, d *drain) error {
 		return fmt.Errorf("%w; it stays drained", context.Cause(ctx))
 	}
 	if d.deregister {
-		return c.deregister(ctx, &d.registration)
+		return c.deregisterDrained(ctx, &d.registration)
 	}
 	return c.say("drained", &d.registration)
+}
+
+// deregisterDrained deregisters an instance that has no weight. One that is kept alive has
+// lost what was laid over it, and gets it again.
+func (c *client) deregisterDrained(ctx context.Context, r *registration) error {
+	err := c.deregister(ctx, r)
+	if _, kept := errors.AsType[*keptError](err); !kept {
+		return err
+	}
+	if again := c.reweigh(ctx, r); again != nil {
+		return fmt.Errorf("%w; it has its own weight again (%w)", err, again)
+	}
+	return fmt.Errorf("%w; it stays drained", err)
 }
 
 // find looks an instance up that must be there.
