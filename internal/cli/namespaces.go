@@ -122,6 +122,9 @@ func (c *client) createNamespace(ctx context.Context, id, name, description stri
 
 // deleteNamespace deletes a namespace that is there: servers say that they deleted any.
 func (c *client) deleteNamespace(ctx context.Context, id string) error {
+	if id == publicNamespace || id == "" {
+		return fmt.Errorf("namespace %s is always there, and cannot be deleted", publicNamespace)
+	}
 	there, err := c.hasNamespace(ctx, id)
 	if err != nil {
 		return err

@@ -85,7 +85,7 @@ func (c *client) options(via rollcall.Protocol, servers []*url.URL) []rollcall.O
 	}
 	options := []rollcall.Option{
 		rollcall.WithServers(entries...),
-		rollcall.WithContextPath(servers[0].Path + "/nacos"),
+		rollcall.WithContextPath(servers[0].Path + nacosPath),
 		rollcall.WithProtocol(via), rollcall.WithNamespace(c.namespace), rollcall.WithAppName("rollcall-cli"),
 		rollcall.WithTimeout(c.attempt),
 	}

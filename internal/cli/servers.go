@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 )
 
@@ -40,7 +41,12 @@ func parseServers(text string) ([]*url.URL, error) {
 	return servers, nil
 }
 
-// serverURL reads host, host:port or a URL, and completes the port.
+// nacosPath begins the paths of all calls that Nacos has too.
+const nacosPath = "/nacos"
+
+// serverURL reads host, host:port or a URL, and completes the port. The path of a URL is
+// what precedes that of calls: /nacos, which addresses of Nacos servers are often given
+// with, is left out.
 func serverURL(text string) (*url.URL, error) {
 	whole, port := text, ""
 	if !strings.Contains(text, "://") {
@@ -56,6 +62,9 @@ func serverURL(text string) (*url.URL, error) {
 	if u.Port() == "" {
 		u.Host = net.JoinHostPort(u.Hostname(), cmp.Or(port, map[string]string{"http": "80", "https": "443"}[u.Scheme]))
 	}
-	u.Path = strings.TrimSuffix(u.Path, "/")
+	if n, err := strconv.ParseUint(u.Port(), 10, 16); err != nil || n == 0 {
+		return nil, fmt.Errorf("server: %q: %s is no port; write a number from 1 to 65535", text, u.Port())
+	}
+	u.Path = strings.TrimSuffix(strings.TrimSuffix(u.Path, "/"), nacosPath)
 	return u, nil
 }

@@ -15,6 +15,8 @@ func TestServerURL(t *testing.T) {
 		"10.0.0.1:8849": "http://10.0.0.1:8849", "registry": "http://registry:8848", "::1": "http://[::1]:8848",
 		"[::1]": "http://[::1]:8848", "[::1]:80": "http://[::1]:80", "https://registry": "https://registry:443",
 		"http://registry/": "http://registry:80", "http://registry:1/base/": "http://registry:1/base",
+		"http://registry:1/nacos": "http://registry:1", "http://registry:1/nacos/": "http://registry:1", "registry/nacos": "http://registry:8848",
+		"http://registry:1/base/nacos": "http://registry:1/base", "127.0.0.1:99999": "", "127.0.0.1:0": "", "http://h:99999": "",
 		"ftp://registry": "", "http://": "", ":8848": "", "http://user:pw@registry": "", "http://registry?x=1": "", "a b": "",
 	} {
 		u, err := serverURL(text)
@@ -24,7 +26,7 @@ func TestServerURL(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"a,b:1": "http://a:8848 http://b:1", " a , b,": "http://a:8848 http://b:8848",
-		"": "", ",": "", "http://a,https://a": "", "http://a/x,http://b/y": "", "a,ftp://b": "",
+		"a/nacos,b": "http://a:8848 http://b:8848", "": "", ",": "", "http://a,https://a": "", "http://a/x,http://b/y": "", "a,ftp://b": "",
 	} {
 		var list []string
 		servers, err := parseServers(text)
@@ -57,6 +59,11 @@ func TestSeveralServers(t *testing.T) {
 		{[]string{"services", "-s", dead, "-s", up}, exitOK, "orders"},
 		{[]string{"services", "-s", dead, "-s", up, "--via", "grpc"}, exitOK, "orders"},
 		{[]string{"list", "-s", starting.URL + "," + up}, exitOK, "orders"},
+		{[]string{"list", "-s", up + "/nacos"}, exitOK, "orders"},
+		{[]string{"services", "-s", up + "/nacos"}, exitOK, "orders"},
+		{[]string{"ready", "-s", up + "/nacos/"}, exitOK, "is ready"},
+		{[]string{"history", "-s", up + "/nacos"}, exitOK, "orders"},
+		{[]string{"list", "-s", "127.0.0.1:99999"}, exitUsage, "99999 is no port"},
 		{[]string{"ready", "-s", starting.URL + "," + up}, exitOK, up + " is ready"},
 		{[]string{"drain", "orders", "10.0.0.7:80", "--weight", "2", "-s", dead + "," + up}, exitOK, "reweighed"},
 		{[]string{"list", "-s", dead + "," + other}, exitFailed, none},
