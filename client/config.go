@@ -142,11 +142,22 @@ func (c *config) checkServers() {
 			c.fault("WithServers(%q): %v", entry, err)
 			continue
 		}
+		if path := pathOf(entry); path != "" && path != strings.Trim(c.contextPath, "/") {
+			c.fault("WithServers(%q): the path of calls is /%s; leave out /%s, or give it by WithContextPath", entry, strings.Trim(c.contextPath, "/"), path)
+		}
 		if before, ok := seen[s.HTTP()]; ok {
 			c.fault("WithServers(%q): it is the same server as %q; name it once", entry, before)
 		}
 		seen[s.HTTP()] = entry
 	}
+}
+
+// pathOf returns the path of a server that is given as a URL, without the slashes at its
+// ends.
+func pathOf(entry string) string {
+	_, rest, _ := strings.Cut(entry, "://")
+	_, path, _ := strings.Cut(rest, "/")
+	return strings.Trim(strings.TrimSpace(path), "/")
 }
 
 // checkTogether finds options that do not go together. Those that say how the servers

@@ -33,7 +33,8 @@ func (p Protocol) String() string { return [...]string{"auto", "grpc", "http"}[m
 // that say otherwise. What is wrong with an option is in the error of [New].
 type Option func(*config)
 
-// WithServers gives the servers: host, host:port, [v6]:port or http(s)://host:port.
+// WithServers gives the servers: host, host:port, [v6]:port or http(s)://host:port; a URL
+// may end in the path of [WithContextPath], too, as http://host:8848/nacos.
 // The port is that of HTTP, by default 8848; see [WithGRPCPort] for the other one, which
 // must be said for a server whose port is above 64535, unless the protocol is HTTP.
 // A name is resolved at each dial, and is one server however many addresses it has.

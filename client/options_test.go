@@ -52,6 +52,26 @@ func TestOptionsTellAllFaults(t *testing.T) {
 	}
 }
 
+// The path of a server may be that of all calls, as addresses of Nacos have it, and no other.
+func TestServersWithPath(t *testing.T) {
+	for _, tt := range []struct {
+		server, path string
+		want         string // in the error; empty for none
+	}{
+		{"http://10.0.0.1:8848/nacos", "/nacos", ""},
+		{"http://10.0.0.1:8848/nacos/", "nacos/", ""},
+		{"http://10.0.0.1:8848/", "/nacos", ""},
+		{"http://10.0.0.1:8848/base/nacos", "/base/nacos", ""},
+		{"http://10.0.0.1:8848/nacos", "/", "the path of calls is /; leave out /nacos"},
+		{"http://10.0.0.1:8848/other", "/nacos", "the path of calls is /nacos; leave out /other, or give it by WithContextPath"},
+	} {
+		_, err := configOf([]Option{WithServers(tt.server), WithContextPath(tt.path)})
+		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("%s with %s: got %v, want %q", tt.server, tt.path, err, tt.want)
+		}
+	}
+}
+
 // A port of HTTP to which no 1000 can be added is good where gRPC has a port of its own or
 // is not wanted.
 func TestHighPorts(t *testing.T) {
