@@ -153,6 +153,40 @@ func TestWatchServicesByPushes(t *testing.T) {
 	})
 }
 
+// A watch that comes to a server which cannot tell the list says so, and again that it can.
+func TestWatchServicesMoves(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *Client, w *fakeWire) {
+		w.set(func(f *fakeWire) { f.fuzzy = true })
+		w.up()
+		p := Pattern{Namespace: "public", Group: "*", Name: "*"}
+		w.say(wireOrders, 1)
+		watch, err := c.WatchServices(t.Context(), p, WithAsync())
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		tell := func() {
+			w.events.ServicesChanged(wire.ServicesChange{Pattern: wire.Pattern(p), Added: []wire.Service{wireOrders}, Complete: true})
+		}
+		tell()
+		if u := <-watch.Updates(); names(u.Services) != "orders" || u.Err != nil {
+			t.Errorf("%+v", u)
+		}
+		w.set(func(f *fakeWire) { f.fuzzy = false })
+		w.down(errors.New("x"))
+		w.up()
+		if u := <-watch.Updates(); names(u.Services) != "orders" || !errors.Is(u.Err, ErrUnsupported) {
+			t.Errorf("%+v", u)
+		}
+		w.set(func(f *fakeWire) { f.fuzzy = true })
+		w.down(errors.New("x"))
+		w.up()
+		if u := <-watch.Updates(); names(u.Services) != "orders" || u.Err != nil {
+			t.Errorf("%+v", u)
+		}
+	})
+}
+
 // TestServiceWatchesAreLikeWatches: what a Watch offers to its readers, a ServiceWatch
 // does.
 func TestServiceWatchesAreLikeWatches(t *testing.T) {

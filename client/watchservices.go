@@ -48,6 +48,7 @@ type pattern struct {
 type servicesList struct {
 	services []Service // sorted
 	known    bool
+	err      error // why it is not kept up to date; nil if it is
 }
 
 // ServiceWatch is the live list of the services that match a pattern.
@@ -64,11 +65,14 @@ type ServicesUpdate struct {
 	// Known is false as long as no server has told the list, which is empty for that
 	// reason.
 	Known bool
+	// Err is why Services does not follow the server, which has refused to tell it: it is
+	// asked again each 30 s. nil while it does, or while a server is looked for.
+	Err error
 }
 
 // newServicesUpdate returns the way from one list, which may be nil, to the next.
 func newServicesUpdate(from, to *servicesList) ServicesUpdate {
-	u := ServicesUpdate{Services: to.services, Known: to.known}
+	u := ServicesUpdate{Services: to.services, Known: to.known, Err: to.err}
 	var before []Service
 	if from != nil {
 		before = from.services
@@ -92,7 +96,9 @@ func without(list, other []Service) (rest []Service) {
 // WatchServices watches which services match a pattern. It returns when they are known;
 // if ctx ends before that, there is no watch; see [WithAsync]. ctx does not bound the
 // life of the watch. Where servers cannot push this, the client asks again as often as
-// [WithResync] says, and Group must be a plain name.
+// [WithResync] says, and Group must be a plain name: a server that is spoken to by HTTP
+// lists one group at a time. If a watch that has begun comes to such a server, its updates
+// have an Err.
 func (c *Client) WatchServices(ctx context.Context, p Pattern, options ...ServicesOption) (*ServiceWatch, error) {
 	var cfg servicesConfig
 	faults := applyEach(options, func(o ServicesOption) { o.applyServices(&cfg) })
@@ -207,6 +213,7 @@ func (p *pattern) end(l *link, pushed bool, err error) time.Duration {
 	defer p.changed.send()
 	defer c.changes.send()
 	p.tried, p.failure = l.session.ID, err
+	p.tell(err)
 	switch {
 	case err == nil:
 		p.failures, p.session = 0, l.session.ID
@@ -292,9 +299,33 @@ func (p *pattern) set(change func([]Service) []Service, complete bool) {
 	if !known {
 		return
 	}
-	p.shown = &servicesList{list, true}
+	p.shown = &servicesList{list, true, p.shown.err}
 	for _, w := range p.watches {
 		w.feed.show(p.shown)
+	}
+}
+
+// tell says that the list is not kept up to date, if it will not be for a while, or that it
+// is again.
+func (p *pattern) tell(err error) {
+	if err != nil && !wire.Final(err) {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err == nil && p.shown.err == nil {
+		return
+	}
+	shown := &servicesList{services: p.shown.services, known: p.shown.known}
+	if err != nil {
+		shown.err = Pattern(p.pattern).opError(err)
+		if before := p.shown.err; before != nil && before.Error() == shown.err.Error() {
+			return
+		}
+	}
+	p.shown = shown
+	for _, w := range p.watches {
+		w.feed.show(shown)
 	}
 }
 

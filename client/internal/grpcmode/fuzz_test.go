@@ -28,7 +28,7 @@ func offline(e wire.Events) *session {
 	server := servers.Server{Host: "10.1.0.1", GRPCPort: 9848}
 	s := newSession(t, server)
 	s.subscribe(service("orders"), true)
-	s.patterns["public>>*>>*"] = wire.Pattern{Namespace: "public", Group: "*", Name: "*"}
+	s.patterns["public>>*>>*"] = []wire.Pattern{{Namespace: "public", Group: "*", Name: "*"}}
 	s.main = &conn{
 		cfg: &t.cfg, server: server, address: first, stream: &silent{}, begun: time.Now(), ended: make(chan struct{}),
 		setup:   make(chan []string, 1),

@@ -218,7 +218,56 @@ func TestWatchServices(t *testing.T) {
 	if err := r.UnwatchServices(ctx, p); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.WatchServices(ctx, wire.Pattern{Namespace: "public", Group: "*", Name: "a*b"}, nil); wire.KindOf(err) != wire.Unsupported {
-		t.Errorf("a pattern that has no words: %v", err)
+}
+
+// A pattern for which the protocol has no words is watched as well, and is told of what
+// matches it and no more.
+func TestWatchServicesBeyondWords(t *testing.T) {
+	srv := servertest.New(t)
+	r := start(t, to(srv.Addr()))
+	r.connected(t, 1)
+	ctx := limited(t)
+	inner := wire.Pattern{Namespace: "public", Group: "*", Name: "m*e"}
+	other := wire.Pattern{Namespace: "public", Group: "*", Name: "m*x*"}
+	for _, p := range []wire.Pattern{inner, other} {
+		if err := r.WatchServices(ctx, p, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.UnwatchServices(ctx, other); err != nil { // which leaves the one with the same words
+		t.Fatal(err)
+	}
+	for _, name := range []string{"moose", "mouse", "max", "else"} {
+		if err := r.Publish(ctx, service(name), set(1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.Publish(ctx, service("moose"), nil); err != nil {
+		t.Fatal(err)
+	}
+	added := make(map[wire.Service]bool)
+	r.wait(t, "the end of a service", func() bool {
+		gone := false
+		for _, c := range r.changes {
+			for _, s := range c.Added {
+				added[s] = added[s] || c.Pattern == inner
+			}
+			gone = gone || len(c.Removed) == 1
+		}
+		return gone
+	})
+	if len(added) != 2 || !added[service("moose")] || !added[service("mouse")] {
+		t.Errorf("told of %v", added)
+	}
+}
+
+func TestSpokenPatterns(t *testing.T) {
+	for item, want := range map[string]string{
+		"": "", "*": "*", "a": "a", "a*": "a*", "*a": "*a", "*a*": "*a*",
+		"a*b": "a*", "*a*b": "*a*", "a*b*": "a*", "**": "*", "**a": "*", "a**": "a*", "*a*b*": "*a*",
+	} {
+		if got := spoken(item); got != want {
+			t.Errorf("%q is spoken %q, want %q", item, got, want)
+		}
 	}
 }

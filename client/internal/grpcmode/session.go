@@ -28,7 +28,7 @@ type session struct {
 	subscriptions map[fullName][]wire.Service // those of several namespaces share a name
 	stale         map[wire.Service]struct{}   // to be asked for; see askAgain
 	asks          bool                        // somebody does
-	patterns      map[string]wire.Pattern     // by their text on the wire
+	patterns      map[string][]wire.Pattern   // by their text on the wire
 	published     map[wire.Service]*publication
 
 	shrinks   atomic.Uint32 // a shrinking
@@ -48,7 +48,7 @@ func newSession(t *Transport, server servers.Server) *session {
 		resets:        make(chan move, 1),
 		subscriptions: make(map[fullName][]wire.Service),
 		stale:         make(map[wire.Service]struct{}),
-		patterns:      make(map[string]wire.Pattern),
+		patterns:      make(map[string][]wire.Pattern),
 		published:     make(map[wire.Service]*publication),
 		adding:        make(chan struct{}, 1),
 	}
