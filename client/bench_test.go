@@ -37,7 +37,7 @@ func BenchmarkPush(b *testing.B) {
 	const n = 10000
 	for name, each := range map[string]int{"one-changed": n, "all-changed": 1} {
 		b.Run(name, func(b *testing.B) {
-			c, err := build([]Option{WithTransport(newFakeWire()), WithLogger(slog.New(slog.DiscardHandler))})
+			c, err := build([]Option{WithTransport(func() wire.Transport { return newFakeWire() }), WithLogger(slog.New(slog.DiscardHandler))})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -103,7 +103,7 @@ func BenchmarkDecodeByLibrary(b *testing.B) {
 }
 
 func BenchmarkSnapshot(b *testing.B) {
-	c, err := build([]Option{WithTransport(newFakeWire())})
+	c, err := build([]Option{WithTransport(func() wire.Transport { return newFakeWire() })})
 	if err != nil {
 		b.Fatal(err)
 	}

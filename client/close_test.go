@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/rollcall-registry/rollcall/client/internal/wire"
 )
 
 // stuck is metrics that hang.
@@ -22,7 +24,7 @@ func (s *stuck) Published(Service, int, time.Duration) {
 func TestCloseKeepsItsTime(t *testing.T) {
 	m, w := &stuck{began: make(chan struct{}), hang: make(chan struct{})}, newFakeWire()
 	w.say(wireOrders, 1, "a:1")
-	c, err := New(WithTransport(w), WithMetrics(m))
+	c, err := New(WithTransport(func() wire.Transport { return w }), WithMetrics(m))
 	if err != nil {
 		t.Fatal(err)
 	}

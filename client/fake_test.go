@@ -321,7 +321,7 @@ func inBubble(t *testing.T, f func(t *testing.T, c *Client, w *fakeWire), option
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := newFakeWire()
-		c, err := New(append([]Option{WithTransport(w), WithLogger(slog.New(slog.NewTextHandler(t.Output(), nil)))}, options...)...)
+		c, err := New(append([]Option{WithTransport(func() wire.Transport { return w }), WithLogger(slog.New(slog.NewTextHandler(t.Output(), nil)))}, options...)...)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -85,6 +85,24 @@ func (k *carrier) Disconnected(cause error) {
 	k.client.poke()
 }
 
+// Settle waits until the client goes by what it was told last of sessions, or the
+// transport has ended. It is for package clienttest, and not called while the client calls
+// a function of the user.
+func (k *carrier) Settle() {
+	for {
+		changed := k.client.changes.next()
+		s, l := k.up(), k.client.link.Load()
+		if s == nil && l == nil || s != nil && l != nil && s.ID == l.session.ID {
+			return
+		}
+		select {
+		case <-changed:
+		case <-k.done:
+			return
+		}
+	}
+}
+
 // Pushed is of wire.Events.
 func (k *carrier) Pushed(l wire.List) { k.client.pushed(l) }
 

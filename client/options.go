@@ -369,13 +369,14 @@ func WithUDP(address string) Option {
 	}
 }
 
-// WithTransport replaces the protocols. It is for package clienttest: no other can
-// make a transport.
-func WithTransport(t wire.Transport) Option {
+// WithTransport replaces the protocols; build is called for each client. It is for package
+// clienttest: no other can make a transport.
+func WithTransport(build func() wire.Transport) Option {
 	return func(c *config) {
-		if t == nil {
+		if build == nil {
 			c.fault("WithTransport(nil): it is for package clienttest")
+			return
 		}
-		c.transport = t
+		c.transport = build()
 	}
 }

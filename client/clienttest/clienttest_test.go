@@ -117,6 +117,56 @@ func TestStopAndStart(t *testing.T) {
 	})
 }
 
+// TestStopAndStartAreSeenAtOnce: without waiting for anything.
+func TestStopAndStartAreSeenAtOnce(t *testing.T) {
+	r := clienttest.New()
+	c := r.Client(t)
+	if _, err := c.Register(t.Context(), stock(), rollcall.NewInstance("10.0.0.1", 80)); err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		r.Stop()
+		if s := c.Status(); s.State != rollcall.Connecting || s.LastError == nil {
+			t.Fatalf("status %+v, want to be connecting", s)
+		}
+		r.Start()
+		if s := c.Status(); s.State != rollcall.Connected {
+			t.Fatalf("status %+v, want to be connected", s)
+		}
+		if err := c.Ready(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(r.Instances(stock())); n != 1 {
+			t.Fatalf("the registry has %d instances, want 1", n)
+		}
+	}
+}
+
+// TestOptionOfTwoClients: they are two, each with what it registered.
+func TestOptionOfTwoClients(t *testing.T) {
+	r := clienttest.New()
+	option := r.Option()
+	var clients [2]*rollcall.Client
+	for i := range clients {
+		c, err := rollcall.New(option)
+		if err != nil {
+			t.Fatal(err)
+		}
+		clients[i] = c
+		if _, err := c.Register(t.Context(), stock(), rollcall.NewInstance("10.0.0.1", uint16(i+1))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, c := range clients {
+		if n := len(r.Instances(stock())); n != 2-i {
+			t.Errorf("the registry has %d instances, want %d", n, 2-i)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestFail(t *testing.T) {
 	r := clienttest.New()
 	c := r.Client(t)

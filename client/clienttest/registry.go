@@ -18,9 +18,9 @@ type Registry struct {
 	mu       sync.Mutex // held while clients are told, so that they hear of all in order
 	services map[wire.Service]*service
 	sessions map[*session]bool
+	running  map[*transport]wire.Events // of clients that are not closed
 	down     bool
 	failure  error // that operations return; nil if they work
-	changed  chan struct{}
 	clock    int64 // of lists
 	opened   int   // sessions so far
 }
@@ -36,7 +36,7 @@ func New() *Registry {
 	return &Registry{
 		services: make(map[wire.Service]*service),
 		sessions: make(map[*session]bool),
-		changed:  make(chan struct{}),
+		running:  make(map[*transport]wire.Events),
 	}
 }
 
@@ -55,9 +55,9 @@ func (r *Registry) Client(tb testing.TB, options ...rollcall.Option) *rollcall.C
 	return c
 }
 
-// Option makes [rollcall.New] return a client of the registry. It is for one client.
+// Option makes [rollcall.New] return a client of the registry, each time another one.
 func (r *Registry) Option() rollcall.Option {
-	return rollcall.WithTransport(&transport{registry: r})
+	return rollcall.WithTransport(func() wire.Transport { return &transport{registry: r} })
 }
 
 // Set makes these the instances of a service, besides those that clients registered.
@@ -101,23 +101,38 @@ func (r *Registry) Instances(s rollcall.Service) []rollcall.Instance {
 }
 
 // Stop disconnects all clients, as a server that ends, and takes away what they had
-// registered. They try to connect until Start.
+// registered. When it returns, their status says so. They connect again with Start.
+//
+// Stop and Start are not for functions that a client calls, such as those of Metrics.
 func (r *Registry) Stop() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.down = true
-	for s := range r.sessions {
-		r.end(s)
-	}
-	r.signal()
+	r.turn(true)
 }
 
-// Start lets clients connect again.
+// Start has clients connect again. When it returns they have, and register and subscribe
+// anew; Ready waits until that is done.
 func (r *Registry) Start() {
+	r.turn(false)
+}
+
+// turn stops or starts the registry.
+func (r *Registry) turn(down bool) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.down = false
-	r.signal()
+	r.down = down
+	if down {
+		for s := range r.sessions {
+			r.end(s)
+		}
+	}
+	for t, events := range r.running {
+		t.connect(events)
+	}
+	told := slices.Collect(maps.Values(r.running))
+	r.mu.Unlock()
+	for _, events := range told {
+		if settling, ok := events.(interface{ Settle() }); ok {
+			settling.Settle()
+		}
+	}
 }
 
 // Fail has all operations of clients fail with err until Fail(nil). What an error such
@@ -139,12 +154,6 @@ func full(s rollcall.Service) wire.Service {
 }
 
 // The following are called with mu held.
-
-// signal wakes clients that wait for the registry to come or go.
-func (r *Registry) signal() {
-	close(r.changed)
-	r.changed = make(chan struct{})
-}
 
 // change changes a service and tells who watches.
 func (r *Registry) change(s wire.Service, f func(*service)) {

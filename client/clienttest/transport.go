@@ -35,38 +35,40 @@ type session struct {
 	patterns map[wire.Pattern]bool
 }
 
-// Run connects whenever the registry can be reached.
+// Run keeps the client connected while the registry works, which connects it itself.
 func (t *transport) Run(ctx context.Context, events wire.Events) error {
 	r := t.registry
-	for {
-		r.mu.Lock()
-		changed := r.changed
-		s := t.connect(events)
-		r.mu.Unlock()
-		if s == nil {
-			events.Disconnected(&wire.Error{Kind: wire.NotConnected, Server: serverName, Err: errDown})
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			t.disconnect()
-			return context.Cause(ctx)
-		}
+	r.mu.Lock()
+	r.running[t] = events
+	t.connect(events)
+	r.mu.Unlock()
+	<-ctx.Done()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.running, t)
+	t.mu.Lock()
+	s := t.session
+	t.session = nil
+	t.mu.Unlock()
+	if s != nil {
+		r.end(s)
 	}
+	return context.Cause(ctx)
 }
 
-// connect returns the present session or a new one; nil if the registry is stopped. The
-// caller holds Registry.mu.
-func (t *transport) connect(events wire.Events) *session {
+// connect begins a session, unless there is one, or tells the client that there is none
+// because the registry is stopped. The caller holds Registry.mu.
+func (t *transport) connect(events wire.Events) {
 	r := t.registry
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.session != nil && r.sessions[t.session] {
-		return t.session
-	}
-	t.session = nil
-	if r.down {
-		return nil
+	switch {
+	case t.session != nil && r.sessions[t.session]:
+		return
+	case r.down:
+		t.session = nil
+		events.Disconnected(&wire.Error{Kind: wire.NotConnected, Server: serverName, Err: errDown})
+		return
 	}
 	r.opened++
 	t.session = &session{
@@ -75,19 +77,6 @@ func (t *transport) connect(events wire.Events) *session {
 	}
 	r.sessions[t.session] = true
 	events.Connected(wire.Session{ID: t.session.id, Server: serverName, Protocol: wire.InMemory, Persistent: true, Fuzzy: true})
-	return t.session
-}
-
-func (t *transport) disconnect() {
-	t.registry.mu.Lock()
-	defer t.registry.mu.Unlock()
-	t.mu.Lock()
-	s := t.session
-	t.session = nil
-	t.mu.Unlock()
-	if s != nil {
-		t.registry.end(s)
-	}
 }
 
 // do runs an operation with the registry locked, if it can be reached.
