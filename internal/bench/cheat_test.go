@@ -1,11 +1,16 @@
 package bench
 
 import (
+	"bytes"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,6 +19,8 @@ import (
 
 	"github.com/rollcall-registry/rollcall/api/grpcv2"
 	"github.com/rollcall-registry/rollcall/internal/bench/target"
+	"github.com/rollcall-registry/rollcall/internal/bench/workload"
+	"github.com/rollcall-registry/rollcall/servertest"
 )
 
 // A server that says yes to everything and does nothing has no figures, whatever it
@@ -31,6 +38,41 @@ func TestCheatsAreCaught(t *testing.T) {
 				t.Errorf("it got away with it: %+v", r)
 			}
 		})
+	}
+}
+
+// A server that gives each list as it was when it was first asked for is found out by
+// the changes of the services that are looked up.
+func TestFrozenListsAreCaught(t *testing.T) {
+	t.Parallel()
+	honest := servertest.New(t)
+	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: honest.Addr()})
+	var frozen sync.Map
+	proxy.ModifyResponse = func(r *http.Response) error {
+		if !strings.HasSuffix(r.Request.URL.Path, "/list") {
+			return nil
+		}
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return err
+		}
+		first, _ := frozen.LoadOrStore(r.Request.URL.Query().Get("serviceName"), body)
+		r.Body = io.NopCloser(bytes.NewReader(first.([]byte)))
+		r.ContentLength = int64(len(first.([]byte)))
+		r.Header.Set("Content-Length", strconv.Itoa(len(first.([]byte))))
+		return nil
+	}
+	web := httptest.NewServer(proxy)
+	t.Cleanup(web.Close)
+	server, err := target.New("frozen", web.Listener.Addr().String(), honest.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := measure(t, server, time.Second, workload.Config{
+		Workload: "mixed", Protocol: target.HTTP, Services: 2, Instances: 3, Connections: 4, Duration: 300 * time.Millisecond,
+	})
+	if !strings.Contains(r.Fault, "listed") {
+		t.Errorf("it got away with it: %+v", r)
 	}
 }
 

@@ -50,6 +50,7 @@ type fill struct {
 	fleet    *fleet.Fleet
 	sessions []target.Session
 	pulse    *pulse // of the instances, over gRPC of the connections
+	control  *control
 
 	took               time.Duration // to register all
 	empty, filled, end int64         // resident memory of the server
@@ -65,6 +66,9 @@ func (f *fill) Prepare(ctx context.Context) (err error) {
 	f.pulse = f.newPulse(f.fleet.Len(), usualTimeout)
 	if c.Protocol == target.GRPC {
 		f.pulse = f.newPulse(c.Connections, silentClients)
+	}
+	if f.control, err = f.neglect(ctx); err != nil {
+		return err
 	}
 	f.empty = f.Resident()
 	// Clients beat from when they are registered, not from when all are.
@@ -144,7 +148,10 @@ func (f *fill) Verify(ctx context.Context) (Checked, error) {
 	}
 	defer keeper.close()
 	checked, err := f.verifyWhole(ctx, f.fleet)
-	return checked, f.pulse.judge(err)
+	if err != nil {
+		return checked, f.pulse.judge(err)
+	}
+	return checked, f.control.verify(ctx)
 }
 
 func (f *fill) Figures() []Figure {
@@ -156,7 +163,8 @@ func (f *fill) Figures() []Figure {
 			Figure{"memory just filled", float64(f.filled), "B"},
 			Figure{"memory at the end", float64(f.end), "B"})
 	}
-	return append(figures, each("memory an instance", f.end-f.empty, f.fleet.Len())...)
+	figures = append(figures, each("memory an instance", f.end-f.empty, f.fleet.Len())...)
+	return append(figures, f.control.figures()...)
 }
 
 // each is what one of n takes of memory that was added. With few of them the server
@@ -169,6 +177,7 @@ func each(name string, added int64, n int) []Figure {
 }
 
 func (f *fill) Close(ctx context.Context) {
+	f.control.close(ctx)
 	if f.Config.Protocol == target.HTTP && ctx.Err() == nil && f.sessions != nil {
 		_ = f.each(ctx, func(w int, i fleet.Instance) error {
 			_ = f.sessions[w].Deregister(i) // what is left goes by itself

@@ -4,13 +4,15 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"time"
 
 	"github.com/rollcall-registry/rollcall/internal/bench/fleet"
 	"github.com/rollcall-registry/rollcall/internal/bench/load"
 	"github.com/rollcall-registry/rollcall/internal/bench/target"
 )
 
-// The calls of a mix: a change registers an instance, or deregisters it the next time.
+// The calls of a mix: a change registers an instance of a service that is looked up, or
+// deregisters it the next time.
 const (
 	mixQuery  = "query"
 	mixBeat   = "beat"
@@ -45,7 +47,7 @@ type mixed struct {
 	keeper   *keeper
 	beats    *pulse // of the instances that come and go; nil over gRPC
 	sessions []target.Session
-	coming   *fleet.Fleet // each worker's own instance, which comes and goes
+	control  *control
 	random   []*rand.Rand // of each worker
 	sum      int
 	series   map[string]*load.Series
@@ -65,12 +67,18 @@ func (m *mixed) Prepare(ctx context.Context) (err error) {
 	if m.sessions, err = m.dialAll(ctx, c.Connections); err != nil {
 		return err
 	}
-	m.coming = m.fleet("coming", c.Connections, 1, 1)
-	m.state = make([]presence, c.Connections)
-	if c.Protocol == target.HTTP {
-		m.beats = m.newPulse(m.coming.Len(), usualTimeout)
+	if m.control, err = m.neglect(ctx); err != nil {
+		return err
 	}
-	if m.keeper, err = m.keepAlive(ctx, m.coming.All(), m.beats); err != nil {
+	m.state = make([]presence, c.Connections)
+	coming := make([]fleet.Instance, c.Connections)
+	for w := range coming {
+		coming[w] = m.coming(w)
+	}
+	if c.Protocol == target.HTTP {
+		m.beats = m.newPulse(m.fixture.fleet.Len()+c.Connections, usualTimeout)
+	}
+	if m.keeper, err = m.keepAlive(ctx, coming, m.beats); err != nil {
 		return err
 	}
 	m.series = map[string]*load.Series{}
@@ -84,6 +92,18 @@ func (m *mixed) Prepare(ctx context.Context) (err error) {
 		m.random = append(m.random, rand.New(rand.NewPCG(m.Seed, uint64(w)))) //nolint:gosec // the same seed is to give the same load
 	}
 	return nil
+}
+
+// coming is the worker's own instance, which comes and goes: one more of a service that
+// all look up.
+func (m *mixed) coming(worker int) fleet.Instance {
+	f := m.fixture.fleet
+	return fleet.Instance{Service: f.Service(worker), Host: f.Size + worker/f.Services}
+}
+
+// most is how many instances a service has when all are there that come and go.
+func (m *mixed) most(s fleet.Service) int {
+	return s.Fleet.Size + (m.Config.Connections-s.N+s.Fleet.Services-1)/s.Fleet.Services
 }
 
 func (m *mixed) Step(_ context.Context, worker, _ int) error {
@@ -114,8 +134,8 @@ func (m *mixed) call(key string, worker int, random *rand.Rand) error {
 	case mixQuery:
 		s := f.Service(random.IntN(f.Services))
 		have, err := session.Count(s)
-		if err == nil && have != f.Size {
-			return fmt.Errorf("%s: %d instances are listed, not %d", s.Name(), have, f.Size)
+		if most := m.most(s); err == nil && (have < f.Size || have > most) {
+			return fmt.Errorf("%s: %d instances are listed, not %d to %d", s.Name(), have, f.Size, most)
 		}
 		return err
 	case mixBeat:
@@ -127,37 +147,81 @@ func (m *mixed) call(key string, worker int, random *rand.Rand) error {
 
 // change registers the worker's instance or deregisters it.
 func (m *mixed) change(session target.Session, worker int) (err error) {
-	i, state := fleet.Instance{Service: m.coming.Service(worker)}, &m.state[worker]
+	i, state := m.coming(worker), &m.state[worker]
 	if state.there {
 		err = session.Deregister(i)
-		m.beats.away(worker)
+		m.beats.away(i.Index())
 	} else if err = session.Register(i); err == nil {
-		m.beats.beaten(worker)
+		m.beats.beaten(i.Index())
 	}
 	state.there, state.uncertain = !state.there, err != nil
 	return err
 }
 
+// Verify compares all lists with what is there, changes what comes and goes once more,
+// and compares again: lists that stay as they are, whatever they are, are wrong once.
 func (m *mixed) Verify(ctx context.Context) (Checked, error) {
-	checked, err := m.verifyWhole(ctx, m.fixture.fleet)
-	if err != nil {
-		return checked, m.fixture.pulse.judge(err)
-	}
-	_, err = m.verify(ctx, m.coming, func(s fleet.Service, hosts []fleet.Host) error {
-		state := m.state[s.N]
-		if state.uncertain {
-			return nil
+	checked, err := m.settled(ctx)
+	if err == nil && !m.Target.Yardstick {
+		if err = parallel(ctx, len(m.sessions), func(_ context.Context, w int) error { return m.change(m.sessions[w], w) }); err != nil {
+			return checked, fmt.Errorf("change once more: %w", err)
 		}
-		return s.Check(hosts, func(int) (fleet.Instance, bool) { return fleet.Instance{Service: s}, state.there })
-	})
-	return checked, m.beats.judge(err)
+		checked, err = m.settled(ctx)
+	}
+	if err != nil {
+		return checked, m.fixture.pulse.judge(m.beats.judge(err))
+	}
+	return checked, m.control.verify(ctx)
 }
 
-func (m *mixed) Close(ctx context.Context) {
-	m.fixture.close(ctx)
-	m.keeper.close()
-	if m.Config.Protocol == target.HTTP {
-		withdraw(ctx, m.sessions, m.coming)
+// settleTime is how long after a change a list may be the old one. Source: Nacos makes
+// the lists of a service anew when it pushes them, 500 ms after a change.
+const settleTime = 2 * time.Second
+
+// settled compares all lists with what is there, again and again until they are right
+// or should be.
+func (m *mixed) settled(ctx context.Context) (Checked, error) {
+	for end := time.Now().Add(settleTime); ; {
+		checked, err := m.verify(ctx, m.fixture.fleet, m.check)
+		if err == nil || time.Now().After(end) || sleep(ctx, settleTime/10) != nil {
+			return checked, err
+		}
 	}
+}
+
+func (m *mixed) check(s fleet.Service, hosts []fleet.Host) error {
+	state := func(host int) presence {
+		if host < m.fixture.fleet.Size {
+			return presence{there: true}
+		}
+		return m.state[(host-m.fixture.fleet.Size)*s.Fleet.Services+s.N]
+	}
+	whole := *s.Fleet
+	whole.Size = m.most(s)
+	for host := range whole.Size {
+		if state(host).uncertain {
+			return nil
+		}
+	}
+	s.Fleet = &whole
+	return s.Check(hosts, func(host int) (fleet.Instance, bool) {
+		return fleet.Instance{Service: s, Host: host}, state(host).there
+	})
+}
+
+func (m *mixed) Figures() []Figure { return m.control.figures() }
+
+func (m *mixed) Close(ctx context.Context) {
+	m.keeper.close()
+	if m.Config.Protocol == target.HTTP && m.state != nil && ctx.Err() == nil {
+		_ = parallel(ctx, len(m.sessions), func(_ context.Context, w int) error {
+			if m.sessions[w] != nil && (m.state[w].there || m.state[w].uncertain) {
+				_ = m.sessions[w].Deregister(m.coming(w)) // what is left goes by itself
+			}
+			return nil
+		})
+	}
+	m.control.close(ctx)
+	m.fixture.close(ctx)
 	closeAll(m.sessions)
 }

@@ -252,7 +252,8 @@ type beat struct {
 	*Env
 	fleet    *fleet.Fleet
 	sessions []target.Session
-	pulse    *pulse // nil over gRPC
+	pulse    *pulse   // nil over gRPC
+	control  *control // as is this
 }
 
 // shortTimeout is after how long without a beat the instances are unhealthy, and
@@ -279,6 +280,9 @@ func (b *beat) Prepare(ctx context.Context) (err error) {
 		b.fleet.BeatTimeoutMillis = int(shortTimeout.Milliseconds())
 		b.pulse = b.newPulse(b.fleet.Len(), shortTimeout)
 	}
+	if b.control, err = b.neglect(ctx); err != nil {
+		return err
+	}
 	return parallel(ctx, len(b.sessions), func(ctx context.Context, w int) error {
 		for n := w; n < b.fleet.Services && ctx.Err() == nil; n += len(b.sessions) {
 			if err := b.sessions[w].RegisterService(b.fleet.Service(n)); err != nil {
@@ -300,10 +304,16 @@ func (b *beat) Step(_ context.Context, worker, n int) error {
 
 func (b *beat) Verify(ctx context.Context) (Checked, error) {
 	checked, err := b.verifyWhole(ctx, b.fleet)
-	return checked, b.pulse.judge(err)
+	if err != nil {
+		return checked, b.pulse.judge(err)
+	}
+	return checked, b.control.verify(ctx)
 }
 
+func (b *beat) Figures() []Figure { return b.control.figures() }
+
 func (b *beat) Close(ctx context.Context) {
+	b.control.close(ctx)
 	if b.Config.Protocol == target.HTTP {
 		withdraw(ctx, b.sessions, b.fleet)
 	}
