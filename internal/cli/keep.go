@@ -57,15 +57,20 @@ func (c *client) tell(ctx context.Context, sdk *rollcall.Client, kept *rollcall.
 // teller remembers what it told.
 type teller struct {
 	c       *client
-	lost    bool // the connection
+	server  string // the last one; empty before there was one
+	lost    bool   // the connection
 	missing bool // whether the registration may be, until it is made again
 }
 
+// connection tells what is different. Over HTTP a client moves to another server without
+// being apart from all.
 func (t *teller) connection(s *rollcall.Status) {
 	switch {
-	case s.State == rollcall.Connected && t.lost:
-		t.lost = false
-		fmt.Fprintf(t.c.notes, "%s connected to %s over %s\n", now(), s.Server, s.Protocol)
+	case s.State == rollcall.Connected:
+		if t.lost || t.server != "" && t.server != s.Server {
+			fmt.Fprintf(t.c.notes, "%s connected to %s over %s\n", now(), s.Server, s.Protocol)
+		}
+		t.lost, t.server = false, s.Server
 	case s.State == rollcall.Connecting && !t.lost:
 		t.lost, t.missing = true, true
 		fmt.Fprintf(t.c.notes, "%s not connected, going on: %v\n", now(), s.LastError)
