@@ -142,7 +142,7 @@ func (s *grpcSession) call(head *grpcv2.Head, body []byte) ([]byte, error) {
 	if err := s.answer.Unmarshal(answer); err != nil {
 		return nil, fmt.Errorf("%w: %w", errAnswer, err)
 	}
-	if !bytes.Contains(s.answer.Body, []byte(`"resultCode":200`)) {
+	if members(s.answer.Body, "resultCode", "200", "") == 0 {
 		return nil, s.refused()
 	}
 	return s.answer.Body, nil
@@ -150,7 +150,7 @@ func (s *grpcSession) call(head *grpcv2.Head, body []byte) ([]byte, error) {
 
 // refused is the error of the answer.
 func (s *grpcSession) refused() error {
-	if bytes.Contains(s.answer.Body, []byte(`"errorCode":403`)) { // NacosException.NO_RIGHT
+	if members(s.answer.Body, "errorCode", "403", "") > 0 { // NacosException.NO_RIGHT
 		return Advised(fmt.Errorf("%w with %s: %.*q", errDenied, s.answer.Type, shown, s.answer.Body))
 	}
 	return fmt.Errorf("%w with %s: %.*q", errRefused, s.answer.Type, shown, s.answer.Body)
@@ -190,8 +190,11 @@ func (s *grpcSession) reply(c *rpc.Conn, head *grpcv2.Head, request []byte) {
 
 // requestID returns the requestId of an encoded request.
 func requestID(body []byte) []byte {
-	_, rest, _ := bytes.Cut(body, []byte(`"requestId":"`))
-	id, _, _ := bytes.Cut(rest, []byte(`"`))
+	value, _ := member(body, "requestId")
+	if len(value) == 0 || value[0] != '"' {
+		return nil
+	}
+	id, _, _ := bytes.Cut(value[1:], []byte(`"`))
 	return id
 }
 

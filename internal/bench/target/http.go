@@ -1,7 +1,6 @@
 package target
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -186,9 +185,9 @@ func (s *httpSession) Beat(i fleet.Instance) error {
 	switch {
 	case err != nil || s.t.Yardstick:
 		return err
-	case bytes.Contains(body, []byte(`"code":10200`)):
+	case members(body, "code", "10200", "") > 0:
 		return nil
-	case bytes.Contains(body, []byte(`"code":20404`)):
+	case members(body, "code", "20404", "") > 0:
 		return ErrUnknown
 	default:
 		return refused(200, body)

@@ -1,7 +1,6 @@
 package target
 
 import (
-	"bytes"
 	"context"
 
 	"github.com/rollcall-registry/rollcall/internal/bench/fleet"
@@ -61,9 +60,7 @@ func (t *Target) NewSubscriber(ctx context.Context, p Protocol, l Listener) (Sub
 
 // see sums an encoded list up. escape is how quotation marks are written in it.
 func see(list []byte, escape string) Seen {
-	count := func(name, value string) int {
-		return bytes.Count(list, []byte(escape+`"`+name+escape+`":`+value))
-	}
+	count := func(name, value string) int { return members(list, name, value, escape) }
 	return Seen{
 		Hosts: count("ip", escape+`"`), Healthy: count("healthy", "true"), Enabled: count("enabled", "true"),
 		Revision: fleet.Revision(list),

@@ -2,8 +2,55 @@ package target
 
 import "bytes"
 
-// hostMark is in a list once for each instance.
-const hostMark = `"ip":"`
+// members counts the members of a name whose value begins as given. escape is how
+// quotation marks are written. Servers of Nacos write JSON without space, which is
+// counted in one pass; where nothing is found so, space around the colon is looked
+// for.
+func members(json []byte, name, value, escape string) int {
+	key := escape + `"` + name + escape + `"`
+	if n := bytes.Count(json, []byte(key+":"+value)); n > 0 {
+		return n
+	}
+	n := 0
+	for {
+		_, rest, found := bytes.Cut(json, []byte(key))
+		if !found {
+			return n
+		}
+		json = rest
+		if v, is := memberValue(rest); is && bytes.HasPrefix(v, []byte(value)) {
+			n++
+		}
+	}
+}
+
+// member returns what follows the first member of a name, from its value on; found is
+// false if there is none.
+func member(json []byte, name string) (value []byte, found bool) {
+	key := []byte(`"` + name + `"`)
+	for {
+		_, rest, there := bytes.Cut(json, key)
+		if !there {
+			return nil, false
+		}
+		if value, found = memberValue(rest); found {
+			return value, true
+		}
+		json = rest
+	}
+}
+
+// memberValue returns what is behind the colon that comes after a name.
+func memberValue(b []byte) (value []byte, ok bool) {
+	b = bytes.TrimLeft(b, space)
+	if len(b) == 0 || b[0] != ':' {
+		return nil, false
+	}
+	return bytes.TrimLeft(b[1:], space), true
+}
+
+// space is what may be between the tokens of JSON. Source: RFC 8259 2.
+const space = " \t\r\n"
 
 // tally counts the instances of lists. Of long lists it counts each sixteenth, and of
 // those between only the length is compared: counting costs the generator as much as
@@ -30,6 +77,6 @@ func (t *tally) count(list []byte) int {
 			return t.hosts
 		}
 	}
-	t.hosts, t.length, t.since = bytes.Count(list, []byte(hostMark)), len(list), 0
+	t.hosts, t.length, t.since = members(list, "ip", `"`, ""), len(list), 0
 	return t.hosts
 }

@@ -189,6 +189,29 @@ func TestTally(t *testing.T) {
 	}
 }
 
+// Space between the tokens of an answer changes nothing.
+func TestSpaceBetweenTokens(t *testing.T) {
+	const list = "{\"hosts\" : [ {\"ip\": \"127.0.0.1\", \"healthy\" :\n true, \"enabled\": true, \"weight\": 1.12},\n" +
+		" {\"ip\"\t:\"127.0.0.2\", \"healthy\": false, \"enabled\": true, \"metadata\": {\"a\": \"ip\"}} ], \"requestId\": \"7\" }"
+	want := Seen{Hosts: 2, Healthy: 1, Enabled: 2, Revision: 12}
+	if got := see([]byte(list), ""); got != want {
+		t.Errorf("got %+v", got)
+	}
+	if got := see([]byte(strings.ReplaceAll(list, `"`, `\"`)), `\`); got != want {
+		t.Errorf("escaped: got %+v", got)
+	}
+	if got := new(tally).count([]byte(list)); got != 2 {
+		t.Errorf("%d are counted", got)
+	}
+	if id := requestID([]byte(list)); string(id) != "7" {
+		t.Errorf("the request is %q", id)
+	}
+	var p packet
+	if err := p.read([]byte(`{"type": "dom", "data": "{}", "lastRefTime": 12}`)); err != nil || string(p.number) != "12" {
+		t.Errorf("a push: %q, %v", p.number, err)
+	}
+}
+
 // A session that has lost its connection makes another.
 func TestConnectsAgain(t *testing.T) {
 	t.Parallel()

@@ -112,13 +112,13 @@ func (p *packet) read(b []byte) error {
 		p.text = p.plain.Bytes()
 	}
 	// Within the data, which is text, quotation marks are escaped.
-	_, rest, found := bytes.Cut(p.text, []byte(`,"lastRefTime":`))
+	rest, found := member(p.text, "lastRefTime")
 	n := 0
 	for n < len(rest) && rest[n] >= '0' && rest[n] <= '9' {
 		n++
 	}
 	p.number = rest[:n]
-	if !found || n == 0 || !bytes.HasPrefix(p.text, []byte(`{"type":"`)) {
+	if _, typed := member(p.text, "type"); !found || n == 0 || !typed {
 		return fmt.Errorf("%w: %.*q", errPacket, shown, p.text)
 	}
 	return nil
