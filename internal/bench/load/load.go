@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -71,7 +72,9 @@ const (
 
 // Outcome is what a run of a loop did within the recorded time.
 type Outcome struct {
-	// Elapsed is the recorded time, until the last unit ended.
+	// Elapsed is the recorded time, until the last unit ended; in an open loop until the
+	// next one would have been due, if that is later: ten units a second for a second
+	// are ten, and not ten in nine tenths.
 	Elapsed time.Duration
 	// Done units succeeded, Failed ones did not. Missed ones were due and never
 	// begun, as the server was too far behind.
@@ -105,7 +108,8 @@ type run struct {
 	warm  chan struct{} // closed when it ended early
 	once  sync.Once
 
-	counts []counts // of each worker
+	counts []counts    // of each worker
+	spent  atomic.Bool // a worker had no more work before the time was over
 
 	mu    sync.Mutex
 	fault error
@@ -131,7 +135,7 @@ func (l *Loop) Run(ctx context.Context, rec *Recorder, times, late *Series, step
 		})
 	}
 	workers.Wait()
-	ended := rec.Now()
+	ended := max(rec.Now(), r.scheduled())
 	close(stop)
 	out := &Outcome{Elapsed: time.Duration(max(ended-r.begin(), 1)), Intervals: <-samples, Fault: r.fault}
 	for i := range r.counts {
@@ -147,6 +151,18 @@ func (r *run) begin() int64 { return r.rec.begin.Load() }
 
 // end is when no more units begin.
 func (r *run) end() int64 { return r.begin() + int64(r.Duration) }
+
+// scheduled is when the next unit of an open loop would have been due that ran to its
+// end, 0 for others.
+func (r *run) scheduled() int64 {
+	if r.Rate == 0 || r.spent.Load() || r.ctx.Err() != nil {
+		return 0
+	}
+	if r.Count == 0 {
+		return r.end()
+	}
+	return min(r.end(), r.first+int64(1e9/r.Rate*float64(r.Count)))
+}
 
 // over reports whether a unit of this time is none any more.
 func (r *run) over(at int64) bool { return at >= r.end() || r.ctx.Err() != nil }
@@ -251,6 +267,7 @@ func (r *run) open(w int) error {
 		switch err := r.unit(w, n, due); {
 		case err == nil:
 		case r.lastOf(err):
+			r.spent.Store(true)
 			return nil
 		default:
 			r.blame(err)

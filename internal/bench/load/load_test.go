@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"errors"
+	"math"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -249,5 +250,29 @@ func BenchmarkUnit(b *testing.B) {
 	l := &Loop{Workers: 1, Duration: time.Hour, Count: b.N}
 	if _, err := l.Run(b.Context(), rec, rec.Series("units"), nil, func(context.Context, int, int) error { return nil }); err != nil {
 		b.Fatal(err)
+	}
+}
+
+// Few units in a short time are as many a second as were due, not as many as the time
+// between the first and the last has room for.
+func TestFewUnitsAreNotOverstated(t *testing.T) {
+	for _, tt := range []struct {
+		rate     float64
+		duration time.Duration
+		count    int
+		want     float64 // done each second
+	}{
+		{2, time.Second, 0, 2},
+		{5, 2 * time.Second, 0, 5},
+		{10, time.Hour, 5, 10},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			rec := NewRecorder()
+			l := &Loop{Workers: 2, Rate: tt.rate, Duration: tt.duration, Count: tt.count, newAlarm: newTimerAlarm}
+			out, err := l.Run(t.Context(), rec, rec.Series("units"), nil, func(context.Context, int, int) error { return nil })
+			if got := float64(out.Done) / out.Elapsed.Seconds(); err != nil || math.Abs(got-tt.want) > 0.01*tt.want {
+				t.Errorf("%v/s for %v: got %v, %v", tt.rate, tt.duration, got, err)
+			}
+		})
 	}
 }
