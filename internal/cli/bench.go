@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -108,6 +109,9 @@ func (b *benchCommand) addFlags() {
 }
 
 func (b *benchCommand) run(ctx context.Context) error {
+	if err := b.check(); err != nil {
+		return &usageError{err}
+	}
 	targets, err := b.targets()
 	if err != nil {
 		return &usageError{err}
@@ -135,6 +139,23 @@ func (b *benchCommand) run(ctx context.Context) error {
 		run.Stopped, run.Left = err.Error(), run.Missing(p.Work)
 	}
 	return errors.Join(b.write(run), err, verdict(run))
+}
+
+// check refuses flags that would do nothing, or undo each other.
+func (b *benchCommand) check() error {
+	var errs []error
+	for name, above := range map[string]bool{
+		"connections": b.connections > 0, "rate": b.rate > 0, "count": b.count > 0, "duration": b.duration > 0,
+		"rounds": b.rounds > 0, "interval": b.interval > 0,
+	} {
+		if b.flags.Changed(name) && !above {
+			errs = append(errs, fmt.Errorf("%s: %v is not above 0", name, b.flags.Lookup(name).Value))
+		}
+	}
+	if b.save != "" && filepath.Clean(b.save) == filepath.Clean(b.html) {
+		errs = append(errs, fmt.Errorf("save and html: both would write %s", b.save))
+	}
+	return errors.Join(errs...)
 }
 
 // verdict is an error when a result is void.

@@ -118,8 +118,8 @@ func (b *benchCommand) target(s *benchServer) (*target.Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !t.Loopback() && !b.allowRemote {
-		return nil, fmt.Errorf("%s is not of this machine: say --allow-remote if you may load it", server.Host)
+	if remote := t.Remote(); remote != "" && !b.allowRemote {
+		return nil, fmt.Errorf("%s is not of this machine: say --allow-remote if you may load it", remote)
 	}
 	t.PID = s.pid
 	_, err = t.Process()

@@ -164,7 +164,26 @@ Exit codes: 0 done, 1 failed, 2 misuse (a bad flag, command or setting).`,
 		a.exportCommand(),
 		a.benchCommand(),
 	)
+	refuseUnknownTopics(root)
 	return root, nil
+}
+
+// refuseUnknownTopics has help and completion, which the library makes, refuse what they
+// know nothing of.
+func refuseUnknownTopics(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		switch cmd.Name() {
+		case "help":
+			cmd.Args = func(_ *cobra.Command, args []string) error {
+				_, _, err := root.Find(args)
+				return err
+			}
+		case "completion":
+			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		}
+	}
 }
 
 // lockedWriter keeps the lines of a logger and of others apart.

@@ -95,7 +95,7 @@ func (a *app) clientOf(cmd *cobra.Command) (*client, error) {
 		return nil, err
 	}
 	if timeout <= 0 {
-		return nil, fmt.Errorf("timeout: %v is no time to wait; write 3s or more", timeout)
+		return nil, fmt.Errorf("timeout: %v is no time to wait; write 3s, or another one above 0", timeout)
 	}
 	attempt := sdkTime
 	if flags.Changed("timeout") {

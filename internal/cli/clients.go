@@ -85,7 +85,7 @@ func (c *client) listClients(ctx context.Context, f *clientFlags) error {
 	}
 	return c.show(all, func(w io.Writer) {
 		if len(all.Clients) == 0 {
-			fmt.Fprintln(w, "there are no such clients")
+			fmt.Fprintln(w, c.noClients(f))
 			return
 		}
 		row(w, "CLIENT", "PROTOCOL", "SDK", "APP", "REGISTERED", "SUBSCRIBED", "LAST SEEN", "PUSH LAG", "REMARKS")
@@ -96,6 +96,14 @@ func (c *client) listClients(ctx context.Context, f *clientFlags) error {
 		}
 		more(w, all.Total-len(all.Clients))
 	})
+}
+
+// noClients says that a list is empty.
+func (c *client) noClients(f *clientFlags) string {
+	if f.chooses() || c.namespace != "" {
+		return "there are no such clients"
+	}
+	return "no clients are connected"
 }
 
 // clients returns the clients that flags choose, at most their limit.

@@ -54,6 +54,12 @@ comes back with its next beat and with the weight that the client gives it.`,
 		if d.deregister && d.weight != 0 {
 			return &usageError{errors.New("deregister: it goes with weight 0")}
 		}
+		if d.wait < 0 {
+			return &usageError{fmt.Errorf("wait: %v is no time to wait; write 0s or more", d.wait)}
+		}
+		if err := checkWeight(d.weight); err != nil {
+			return err
+		}
 		if err := d.read(c, args, nil); err != nil {
 			return err
 		}
@@ -120,14 +126,20 @@ func (c *client) seen(ctx context.Context, r *registration) (in *rollcall.Instan
 		if err != nil {
 			return err
 		}
-		for one := range found.All() {
-			if sameHost(one.IP, r.instance.host) && one.Port == r.instance.number {
-				in = one
-			}
-		}
+		in = r.in(found)
 		return nil
 	})
 	return in, err
+}
+
+// in returns the instance as a snapshot of its cluster has it; nil if it is not there.
+func (r *registration) in(s *rollcall.Snapshot) *rollcall.Instance {
+	for in := range s.All() {
+		if sameHost(in.IP, r.instance.host) && in.Port == r.instance.number {
+			return in
+		}
+	}
+	return nil
 }
 
 // notThere is the error of a command about an instance that is not there.

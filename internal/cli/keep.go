@@ -34,7 +34,39 @@ func (c *client) keep(ctx context.Context, sdk *rollcall.Client, r *registration
 		fmt.Fprintf(c.notes, "%s was not deregistered, and goes when the server misses it\n", r.instance)
 		return c.worded(leaving, err)
 	}
+	if stillThere(leaving, sdk, r) {
+		if !c.json {
+			fmt.Fprintf(c.notes, "%s is still in %s: another client keeps it alive; see `rollcall list %s`\n", r.instance, r.service, r.service)
+		}
+		return c.say("left", r)
+	}
 	return c.say("deregistered", r)
+}
+
+// goneTime is how long a server may take to show that an instance is gone: Nacos 1.x takes
+// up to half a second.
+const goneTime = time.Second
+
+// stillThere reports whether clients see an instance which has been deregistered.
+func stillThere(ctx context.Context, sdk *rollcall.Client, r *registration) bool {
+	ctx, cancel := context.WithTimeout(ctx, goneTime)
+	defer cancel()
+	pause := time.NewTicker(goneTime / 10)
+	defer pause.Stop()
+	for {
+		found, err := sdk.Lookup(ctx, r.service.sdk(r.namespace), rollcall.WithClusters(r.cluster))
+		if err != nil {
+			return ctx.Err() != nil
+		}
+		if r.in(found) == nil {
+			return false
+		}
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			return true
+		}
+	}
 }
 
 // tell tells people when the connection, which is there, goes and comes, and when a
@@ -59,7 +91,7 @@ type teller struct {
 	c       *client
 	server  string // the last one; empty before there was one
 	lost    bool   // the connection
-	missing bool // whether the registration may be, until it is made again
+	missing bool   // whether the registration may be, until it is made again
 }
 
 // connection tells what is different. Over HTTP a client moves to another server without

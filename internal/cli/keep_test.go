@@ -12,6 +12,20 @@ import (
 	"github.com/rollcall-registry/rollcall/servertest"
 )
 
+// TestOthersKeepIt: what another client keeps alive, too, is not said to be gone.
+func TestOthersKeepIt(t *testing.T) {
+	t.Parallel()
+	server := servertest.New(t)
+	connect(t, server, "Nacos-Java-Client:v2.4.3")
+	l := start(t, "register", "orders", "10.0.0.5:8080", "--beat", "-s", server.URL())
+	l.waitFor("keeping it alive")
+	got := l.interrupt()
+	if got.code != exitOK || strings.Contains(got.stdout, "deregistered") || !strings.Contains(got.stdout, "left 10.0.0.5:8080 in orders\n") ||
+		!strings.Contains(got.stderr, "is still in orders: another client keeps it alive") {
+		t.Errorf("got %+v", got)
+	}
+}
+
 // TestMovesAreTold: over HTTP, too, where a client goes on with another server as if
 // nothing had happened.
 func TestMovesAreTold(t *testing.T) {

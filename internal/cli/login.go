@@ -32,7 +32,11 @@ func (s *clientSettings) login() (*login, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", flagPassword, err)
 	}
-	return &login{user: user, password: strings.TrimRight(string(password), "\r\n")}, nil
+	text := strings.TrimRight(string(password), "\r\n")
+	if text == "" {
+		return nil, fmt.Errorf("%s: %s is empty", flagPassword, file)
+	}
+	return &login{user: user, password: text}, nil
 }
 
 // signed returns a query with the token of the login, if there is one.

@@ -59,6 +59,9 @@ instance stays until it is deregistered.`,
 		if err := r.read(c, args, *pairs); err != nil {
 			return err
 		}
+		if err := r.check(); err != nil {
+			return err
+		}
 		if !*beat && !cmd.Flags().Changed(flagVia) {
 			c.via = rollcall.HTTP // what is set for all commands is not meant to forbid this
 		}
@@ -94,6 +97,27 @@ func (r *registration) sdk() rollcall.Instance {
 		IP: r.instance.host, Port: r.instance.number, Cluster: r.cluster, Weight: r.weight, Metadata: r.metadata,
 		Healthy: true, Enabled: !r.disabled, Ephemeral: !r.persistent,
 	}
+}
+
+// maxWeight is the greatest weight of an instance, as of the SDK.
+const maxWeight = 10_000
+
+func checkWeight(w float64) error {
+	if !(w >= 0 && w <= maxWeight) { // or it is no number
+		return &usageError{fmt.Errorf("weight: %v is none; write 0 to %d", w, maxWeight)}
+	}
+	return nil
+}
+
+// check refuses what the SDK would not register either.
+func (r *registration) check() error {
+	switch {
+	case strings.Contains(r.service.name, groupSeparator):
+		return &usageError{fmt.Errorf("service: %s parts group and name, and can be in neither; leave it out of %q", groupSeparator, r.service.name)}
+	case r.instance.number == 0:
+		return &usageError{errors.New("instance: nobody can be called at port 0; write 1 to 65535")}
+	}
+	return checkWeight(r.weight)
 }
 
 // register registers an instance, once or for as long as the command runs.

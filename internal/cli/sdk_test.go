@@ -107,7 +107,7 @@ func TestRegisterVia(t *testing.T) {
 		{"register orders 10.0.0.1:80 --via grpc", nil, exitUsage, "the instance would go with this command"},
 		{"register orders 10.0.0.1:80", []string{"ROLLCALL_VIA=grpc"}, exitOK, "registered"},
 		{"register carts 10.0.0.1:80 --persistent --via grpc", nil, exitOK, "registered"},
-		{"register carts 10.0.0.1:0 --persistent --via grpc", nil, exitUsage, "Port is 0"},
+		{"register carts 10.0.0.1:0 --persistent --via grpc", nil, exitUsage, "nobody can be called at port 0"},
 		{"list carts", nil, exitOK, "persistent"},
 	} {
 		got := run(t, Process{Environ: tt.environ}, append(strings.Fields(tt.args), "-s", server.URL())...)
