@@ -184,6 +184,18 @@ func TestRestart(t *testing.T) {
 	}
 }
 
+// A command that does not restart the server has no figures, nor one that fails.
+func TestRestartThatIsNone(t *testing.T) {
+	t.Parallel()
+	server := targetOf(t, servertest.New(t))
+	for command, want := range map[string]string{"true": "was not restarted", "echo no; exit 3": "exit status 3"} {
+		r := measure(t, server, time.Second, workload.Config{Workload: "restart", Protocol: target.HTTP, Services: 2, Instances: 2, Command: command})
+		if !strings.Contains(r.Fault, want) {
+			t.Errorf("%s: got %+v", command, r)
+		}
+	}
+}
+
 func waitForFile(t *testing.T, name string) {
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
 		if _, err := os.Stat(name); err == nil {

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -31,11 +32,14 @@ func (p *Plan) Apply(c *Change) error {
 	}
 	for _, name := range c.Only {
 		if !slices.ContainsFunc(p.Work, func(w workload.Config) bool { return w.Workload == name }) {
+			if restarts(workload.Config{Workload: name}) {
+				return errNoCommand
+			}
 			return fmt.Errorf("only: %s has no workload %q", p.Name, name)
 		}
 	}
-	if p.Rounds < 1 || p.Rounds > maxRounds {
-		return fmt.Errorf("rounds: %d is not between 1 and %d", p.Rounds, maxRounds)
+	if err := errors.Join(p.boundRounds(), c.bounds()); err != nil {
+		return err
 	}
 	var kept []workload.Config
 	for _, w := range p.Work {
@@ -51,8 +55,44 @@ func (p *Plan) Apply(c *Change) error {
 		return fmt.Errorf("of %s nothing is left to run", p.Name)
 	}
 	p.Work = kept
+	return c.used(kept)
+}
+
+// bounds refuses what no workload could do.
+func (c *Change) bounds() error {
+	var errs []error
+	for key, wrong := range map[string]bool{
+		"connections": c.Connections < 0, "rate": c.Rate < 0, "count": c.Count < 0, "duration": c.Duration < 0,
+	} {
+		if wrong {
+			errs = append(errs, fmt.Errorf("%s: it is below 0", key))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// used refuses what none of the workloads that are run has a use for.
+func (c *Change) used(work []workload.Config) error {
+	takes := func(use func(*workload.Kind) bool) bool {
+		return slices.ContainsFunc(work, func(w workload.Config) bool {
+			k, err := workload.KindOf(w.Workload)
+			return err == nil && use(&k)
+		})
+	}
+	if c.Connections != 0 && !takes(connects) {
+		return errors.New("connections: none of the workloads that are run has any to be told")
+	}
+	if c.Rate != 0 && !takes(paced) {
+		return errors.New("rate: the workloads that are run have a pace of their own, which only a scenario changes")
+	}
 	return nil
 }
+
+// connects reports whether a kind has connections to be told, paced whether it may go as
+// fast as answers come, so that it can be told a rate.
+func connects(k *workload.Kind) bool { return k.Defaults.Connections > 1 }
+
+func paced(k *workload.Kind) bool { return connects(k) && k.Defaults.Rate == 0 && !k.OwnPace }
 
 // restarts reports whether a workload takes the command that restarts the server.
 func restarts(w workload.Config) bool {
@@ -60,16 +100,18 @@ func restarts(w workload.Config) bool {
 	return err == nil && k.Restarts
 }
 
+var errNoCommand = errors.New("command: say how to restart the server, with --restart-command or in the scenario")
+
 // change changes one workload, where it has what is changed.
 func (c *Change) change(w *workload.Config) error {
 	k, err := workload.KindOf(w.Workload)
 	if err != nil {
 		return err
 	}
-	if c.Connections != 0 && k.Defaults.Connections > 0 {
+	if c.Connections != 0 && connects(&k) {
 		w.Connections = c.Connections
 	}
-	if c.Rate != 0 && k.Defaults.Rate == 0 {
+	if c.Rate != 0 && paced(&k) {
 		w.Rate = c.Rate
 	}
 	if c.Count != 0 {
@@ -84,6 +126,9 @@ func (c *Change) change(w *workload.Config) error {
 	warmup := w.Warmup
 	if c.Warmup != nil {
 		warmup = *c.Warmup
+	}
+	if k.Restarts && w.Command == "" {
+		return fmt.Errorf("%s: %w", w.Workload, errNoCommand)
 	}
 	return w.Complete(&warmup)
 }

@@ -38,7 +38,7 @@ const (
 type file struct {
 	Name      string  `yaml:"name"`
 	Seed      *uint64 `yaml:"seed"`
-	Rounds    int     `yaml:"rounds"`
+	Rounds    *int    `yaml:"rounds"`
 	Defaults  common  `yaml:"defaults"`
 	Workloads []entry `yaml:"workloads"`
 }
@@ -48,27 +48,39 @@ type file struct {
 // as one likes. What the others do takes its time.
 type common struct {
 	Protocols   protocols      `yaml:"protocol"`
-	Connections int            `yaml:"connections"`
+	Connections *int           `yaml:"connections"`
 	Warmup      *time.Duration `yaml:"warmup"`
-	Duration    time.Duration  `yaml:"duration"`
+	Duration    *time.Duration `yaml:"duration"`
 }
 
-// entry is a workload, once for each of its protocols.
+// entry is a workload, once for each of its protocols. What is nil is not said.
 type entry struct {
 	Workload    string         `yaml:"workload"`
 	Protocols   protocols      `yaml:"protocol"`
-	Services    int            `yaml:"services"`
-	Instances   int            `yaml:"instances"`
-	Subscribers int            `yaml:"subscribers"`
-	Connections int            `yaml:"connections"`
-	Rate        float64        `yaml:"rate"`
-	Count       int            `yaml:"count"`
+	Services    *int           `yaml:"services"`
+	Instances   *int           `yaml:"instances"`
+	Subscribers *int           `yaml:"subscribers"`
+	Connections *int           `yaml:"connections"`
+	Rate        *float64       `yaml:"rate"`
+	Count       *int           `yaml:"count"`
 	Warmup      *time.Duration `yaml:"warmup"`
-	Duration    time.Duration  `yaml:"duration"`
+	Duration    *time.Duration `yaml:"duration"`
 	Distinct    bool           `yaml:"distinct"`
-	Drain       time.Duration  `yaml:"drain"`
+	Drain       *time.Duration `yaml:"drain"`
 	Mix         map[string]int `yaml:"mix"`
 	Command     string         `yaml:"command"`
+}
+
+// take stores what a key says; one that says 0 would be taken for one that is left out.
+func take[T int | float64 | time.Duration](to *T, said *T, key string) error {
+	switch {
+	case said == nil:
+		return nil
+	case *said == 0:
+		return fmt.Errorf("%s: 0 is not above 0; leave it out for what is usual", key)
+	}
+	*to = *said
+	return nil
 }
 
 // protocols is one protocol or a list of them.
@@ -101,15 +113,18 @@ func Parse(text []byte) (*Plan, error) {
 	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return nil, errors.New("scenario: there is more than one document")
 	}
-	p := &Plan{Name: f.Name, Seed: DefaultSeed, Rounds: max(f.Rounds, 1)}
+	p := &Plan{Name: f.Name, Seed: DefaultSeed, Rounds: 1}
 	if p.Name == "" {
 		p.Name = "scenario"
 	}
 	if f.Seed != nil {
 		p.Seed = *f.Seed
 	}
-	if f.Rounds < 0 || f.Rounds > maxRounds {
-		return nil, fmt.Errorf("rounds: %d is not between 1 and %d", f.Rounds, maxRounds)
+	if f.Rounds != nil {
+		p.Rounds = *f.Rounds
+	}
+	if err := p.boundRounds(); err != nil {
+		return nil, err
 	}
 	if len(f.Workloads) == 0 || len(f.Workloads) > maxWork {
 		return nil, fmt.Errorf("workloads: there are %d, not between 1 and %d", len(f.Workloads), maxWork)
@@ -136,22 +151,45 @@ func (e *entry) configs(d *common) ([]workload.Config, error) {
 	if len(over) == 0 || len(over) > 2 {
 		return nil, errors.New("protocol: name http, grpc or both")
 	}
+	c := workload.Config{Workload: e.Workload, Distinct: e.Distinct, Mix: e.Mix, Command: e.Command}
+	warmup, err := e.fill(&c, d)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", e.Workload, err)
+	}
 	var list []workload.Config
 	for _, protocol := range over {
-		c := workload.Config{
-			Workload: e.Workload, Protocol: protocol, Services: e.Services, Instances: e.Instances,
-			Subscribers: e.Subscribers, Connections: e.Connections, Rate: e.Rate, Count: e.Count,
-			Duration: e.Duration, Distinct: e.Distinct, Drain: e.Drain, Mix: e.Mix, Command: e.Command,
-		}
-		warmup := e.Warmup
-		if k, err := workload.KindOf(e.Workload); err == nil && k.Defaults.Warmup > 0 {
-			c.Connections, c.Duration = cmp.Or(c.Connections, d.Connections), cmp.Or(c.Duration, d.Duration)
-			warmup = cmp.Or(warmup, d.Warmup)
-		}
-		if err := c.Complete(warmup); err != nil {
+		one := c
+		one.Protocol = protocol
+		if err := one.Complete(warmup); err != nil {
 			return nil, err
 		}
-		list = append(list, c)
+		list = append(list, one)
 	}
 	return list, nil
+}
+
+// fill takes what the entry says, or the file for all, and returns the warmup, nil if
+// nobody says it.
+func (e *entry) fill(c *workload.Config, d *common) (warmup *time.Duration, err error) {
+	connections, duration, warmup := e.Connections, e.Duration, e.Warmup
+	if k, err := workload.KindOf(e.Workload); err == nil && k.Defaults.Warmup > 0 {
+		connections, duration, warmup = cmp.Or(connections, d.Connections), cmp.Or(duration, d.Duration), cmp.Or(warmup, d.Warmup)
+	}
+	return warmup, errors.Join(
+		take(&c.Services, e.Services, "services"),
+		take(&c.Instances, e.Instances, "instances"),
+		take(&c.Subscribers, e.Subscribers, "subscribers"),
+		take(&c.Connections, connections, "connections"),
+		take(&c.Rate, e.Rate, "rate"),
+		take(&c.Count, e.Count, "count"),
+		take(&c.Duration, duration, "duration"),
+		take(&c.Drain, e.Drain, "drain"),
+	)
+}
+
+func (p *Plan) boundRounds() error {
+	if p.Rounds < 1 || p.Rounds > maxRounds {
+		return fmt.Errorf("rounds: %d is not between 1 and %d", p.Rounds, maxRounds)
+	}
+	return nil
 }

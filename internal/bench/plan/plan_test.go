@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -95,7 +96,11 @@ func TestParseRefuses(t *testing.T) {
 		"workloads:\n  - {workload: beat, rate: 1}":                                      "at least",
 		"workloads:\n  - {workload: rollout, instances: 1}":                              "at least 2",
 		"workloads:\n  - {workload: storm, services: 10000}":                             "a connection of its own",
-		"workloads:\n  - {workload: restart}":                                            "say how to restart",
+		some + "    instances: 0\n":                                                      "query: instances: 0 is not above 0",
+		"defaults: {duration: 0s}\n" + some:                                              "query: duration: 0",
+		"workloads:\n  - {workload: fanout, subscribers: 0}":                             "subscribers: 0",
+		"workloads:\n  - {workload: idle, rate: 3}":                                      "leave it out",
+		"rounds: 0\n" + some:                                                             "rounds",
 		"workloads:\n  - {workload: fill, services: 1000000, instances: 100}":            "services times instances",
 		"workloads:\n  - {workload: query, services: 4000000000, instances: 4000000000}": "services",
 	} {
@@ -129,8 +134,42 @@ func TestApply(t *testing.T) {
 	if err := p.Apply(&Change{Only: []string{"restart"}, Command: "true"}); err != nil || len(p.Work) != 2 || p.Work[1].Command != "true" {
 		t.Errorf("got %+v, %v", p, err)
 	}
-	if err := smoke().Apply(&Change{Only: []string{"nap"}}); err == nil {
-		t.Error("a workload that is none can be run")
+	p, err = Parse([]byte("workloads: [{workload: restart, services: 3}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Apply(&Change{Command: "true"}); err != nil || p.Work[0].Command != "true" || p.Work[0].Services != 3 {
+		t.Errorf("got %+v, %v", p, err)
+	}
+}
+
+func TestApplyRefuses(t *testing.T) {
+	for _, tt := range []struct {
+		change Change
+		want   string
+	}{
+		{Change{Only: []string{"nap"}}, "has no workload"},
+		{Change{Only: []string{"restart"}}, "--restart-command"},
+		{Change{Connections: -1}, "connections"},
+		{Change{Duration: -time.Second}, "duration"},
+		{Change{Count: -1}, "count"},
+		{Change{Only: []string{"fanout", "storm"}, Rate: 7}, "rate"},
+		{Change{Only: []string{"rollout"}, Connections: 7}, "connections"},
+	} {
+		p, err := Profile("smoke")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Apply(&tt.change); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%+v: got %v, want %q", tt.change, err, tt.want)
+		}
+	}
+	p, err := Parse([]byte("workloads: [{workload: restart}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Apply(&Change{}); !errors.Is(err, errNoCommand) {
+		t.Errorf("without a command: got %v", err)
 	}
 }
 

@@ -79,9 +79,16 @@ func New(name, http, grpc string, options ...Option) (*Target, error) {
 	return t, nil
 }
 
-// Loopback reports whether both addresses are of this machine. A host name other
-// than localhost is not, whatever it resolves to.
-func (t *Target) Loopback() bool { return loopback(t.HTTP) && loopback(t.GRPC) }
+// Remote returns the first of its addresses that is not of this machine, empty if both
+// are. A host name other than localhost is not, whatever it resolves to.
+func (t *Target) Remote() string {
+	for _, address := range []string{t.HTTP, t.GRPC} {
+		if !loopback(address) {
+			return address
+		}
+	}
+	return ""
+}
 
 func loopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)

@@ -15,12 +15,12 @@ func holdingKinds() []Kind {
 		{
 			Name: "fill", Summary: "hold many instances that beat: memory and processor time at rest",
 			Defaults: Config{Services: 10_000, Instances: 10, Connections: 100, Duration: 30 * time.Second},
-			Check:    beatRate, Distincts: true, New: func(e *Env) Workload { return &fill{Env: e} },
+			Check:    beatRate, Distincts: true, OwnPace: true, New: func(e *Env) Workload { return &fill{Env: e} },
 		},
 		{
 			Name: "idle", Summary: "hold many subscribers of services that do not change",
 			Defaults: Config{Services: 100, Instances: 1, Subscribers: 1000, Connections: holders, Duration: 20 * time.Second},
-			Check:    calmRate, New: func(e *Env) Workload { return &idle{Env: e} },
+			Check:    calmRate, OwnPace: true, New: func(e *Env) Workload { return &idle{Env: e} },
 		},
 	}
 }
@@ -189,7 +189,11 @@ func (f *fill) Close(ctx context.Context) {
 
 // calmRate sets the rate at which real subscribers say that they are there.
 func calmRate(c *Config) error {
-	c.Rate = float64(c.Subscribers) / renewEvery(c.Protocol).Seconds()
+	calm := float64(c.Subscribers) / renewEvery(c.Protocol).Seconds()
+	if c.Rate != 0 && c.Rate != calm {
+		return fmt.Errorf("rate: it is that of %d real subscribers, %v a second; leave it out", c.Subscribers, calm)
+	}
+	c.Rate = calm
 	c.Connections = min(c.Connections, c.Subscribers)
 	return nil
 }

@@ -14,13 +14,6 @@ import (
 	"github.com/rollcall-registry/rollcall/internal/bench/target"
 )
 
-func needsCommand(c *Config) error {
-	if c.Command == "" {
-		return errors.New("command: say how to restart the server, with --restart-command or in the scenario")
-	}
-	return c.boundClients()
-}
-
 // restart restarts the server while clients live on and others look services up.
 type restart struct {
 	*Env
@@ -30,8 +23,13 @@ type restart struct {
 	lookups lookups
 	stop    context.CancelFunc
 	living  sync.WaitGroup
+	pid     int           // of the server before, 0 if it is not known
 	ran     time.Duration // the command
+	failed  error         // of the restart
 }
+
+// errNotRestarted says that nothing came of the command.
+var errNotRestarted = errors.New("the command came to its end and the server was not restarted: no look-up failed meanwhile, and its process is the same")
 
 // lookups are those of clients without a subscription, and what they saw.
 type lookups struct {
@@ -52,7 +50,10 @@ const (
 	restartTime = time.Minute
 )
 
-func (r *restart) Prepare(ctx context.Context) error {
+func (r *restart) Prepare(ctx context.Context) (err error) {
+	if r.pid, err = r.Target.Process(); err != nil {
+		return err
+	}
 	r.fleet = r.Env.fleet("restart", r.Config.Services, r.Config.Instances, 1)
 	r.watch.whole = r.fleet.Size
 	r.lookups.whole = make([]atomic.Bool, r.fleet.Services)
@@ -146,22 +147,55 @@ func (r *restart) Step(ctx context.Context, _, _ int) error {
 	r.watch.on.Store(true)
 	r.lookups.on.Store(true)
 	begun := time.Now()
+	if r.failed = runShell(ctx, r.Config.Command); r.failed != nil {
+		return r.failed
+	}
+	r.ran = time.Since(begun)
+	r.failed = r.awaitWhole(ctx)
+	return r.failed
+}
+
+// runShell runs a command for as long as restartTime.
+func runShell(ctx context.Context, command string) error {
 	running, cancel := context.WithTimeout(ctx, restartTime)
 	defer cancel()
-	cmd := exec.CommandContext(running, "sh", "-c", r.Config.Command)
+	cmd := exec.CommandContext(running, "sh", "-c", command)
+	alone(cmd)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	// A server that the command leaves behind may keep the pipes open.
 	cmd.WaitDelay = time.Second
-	if err := cmd.Run(); err != nil && !errors.Is(err, exec.ErrWaitDelay) {
+	err := cmd.Run()
+	switch {
+	case running.Err() != nil && ctx.Err() == nil:
+		return fmt.Errorf("restart command: it did not return within %v: %.200q", restartTime, out.Bytes())
+	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
 		return fmt.Errorf("restart command: %w: %.200q", err, out.Bytes())
 	}
-	r.ran = time.Since(begun)
-	return r.awaitWhole(ctx)
+	return nil
+}
+
+// happened returns an error if nobody noticed a restart: look-ups, of which there are
+// hundreds a second on connections that are kept, would have failed, or the process be
+// another.
+func (r *restart) happened() error {
+	if r.lookups.failed.Load() > 0 {
+		return nil
+	}
+	if pid, err := r.Target.Process(); err != nil || pid != r.pid {
+		return nil //nolint:nilerr // a process that has gone is what was asked for
+	}
+	return errNotRestarted
 }
 
 // Verify watches for a while longer, for what goes wrong late.
 func (r *restart) Verify(ctx context.Context) (Checked, error) {
+	if r.failed != nil {
+		return Checked{}, r.failed
+	}
+	if err := r.happened(); err != nil {
+		return Checked{}, err
+	}
 	if err := sleep(ctx, r.Patience/2); err != nil {
 		return Checked{}, err
 	}

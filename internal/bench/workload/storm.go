@@ -20,7 +20,7 @@ func upheavalKinds() []Kind {
 		{
 			Name: "restart", Summary: "the server is restarted by a command while clients live on",
 			Defaults: Config{Services: 20, Instances: 5, Count: 1, Duration: time.Minute},
-			Check:    needsCommand, Restarts: true, New: func(e *Env) Workload { return &restart{Env: e} },
+			Check:    (*Config).boundClients, Restarts: true, New: func(e *Env) Workload { return &restart{Env: e} },
 		},
 		{
 			Name: "rollout", Summary: "services are deployed: each instance is drained, stopped and started anew",

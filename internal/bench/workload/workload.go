@@ -131,7 +131,10 @@ type Kind struct {
 	Workers func(*Config) int
 	// Distincts: its instances may have metadata that is all different.
 	Distincts bool
-	// Restarts: it takes the command that restarts the server.
+	// OwnPace: unless a scenario says otherwise, its rate is that of real clients.
+	OwnPace bool
+	// Restarts: it needs the command that restarts the server. A configuration is
+	// complete without it, since the command line may give it.
 	Restarts bool
 }
 
