@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 
 	rollcall "github.com/rollcall-registry/rollcall/client"
@@ -55,7 +56,7 @@ func ExampleNew() {
 		rollcall.WithNamespace("test"),
 		rollcall.WithCredentials(func(context.Context) (rollcall.Credentials, error) {
 			password, err := os.ReadFile("/run/secrets/registry")
-			return rollcall.Credentials{Username: "orders", Password: string(password)}, err
+			return rollcall.Credentials{Username: "orders", Password: strings.TrimSpace(string(password))}, err
 		}),
 		rollcall.WithLogger(slog.Default()),
 		rollcall.WithDiskCache("/var/cache/orders", time.Hour),

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"runtime/debug"
 	"time"
 
 	rollcall "github.com/rollcall-registry/rollcall/client"
@@ -53,7 +54,8 @@ func WithRegister(options ...rollcall.RegisterOption) Option {
 }
 
 // WithReady has the instance registered only once ready returns nil. It is called each
-// 100 ms until then, and its context ends when the server is to end.
+// 100 ms until then, and its context ends when the server is to end. If it panics, the
+// server ends, and Run returns that as an error.
 func WithReady(ready func(ctx context.Context) error) Option {
 	return func(r *runner) {
 		if ready == nil {
@@ -109,8 +111,8 @@ func (r *runner) fault(format string, args ...any) {
 
 // Run serves until ctx ends, or the server does, and returns when all is over. The
 // error is nil after a smooth end, and [rollcall.ErrInvalidArgument], with all faults,
-// if the service or an option is wrong: then nothing is served. Run closes the listener; the client
-// stays the caller's, to be closed afterwards.
+// if an argument or an option is wrong: then nothing is served. Run closes the listener;
+// the client stays the caller's, to be closed afterwards.
 func Run(ctx context.Context, c *rollcall.Client, s rollcall.Service, l net.Listener, server Server, options ...Option) error {
 	r := &runner{
 		client: c, service: s, server: server, instance: rollcall.NewInstance("", 0),
@@ -125,11 +127,12 @@ func Run(ctx context.Context, c *rollcall.Client, s rollcall.Service, l net.List
 		}
 		option(r)
 	}
-	if err := r.check(); err != nil {
-		r.faults = append(r.faults, err)
-	}
+	r.check(l)
 	if r.faults != nil {
-		return errors.Join(append(r.faults, l.Close())...)
+		if l != nil {
+			r.faults = append(r.faults, l.Close())
+		}
+		return errors.Join(r.faults...)
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -171,8 +174,8 @@ func (r *runner) shutdown(ended <-chan struct{}) error {
 // whileServing registers the instance and takes it back when ctx ends. ended is closed
 // when the server has ended.
 func (r *runner) whileServing(ctx context.Context, addr net.Addr, ended <-chan struct{}) error {
-	if !r.waitReady(ctx) {
-		return nil
+	if ready, err := r.waitReady(ctx); !ready {
+		return err
 	}
 	in, err := r.complete(ctx, addr)
 	if err != nil {
@@ -212,26 +215,44 @@ func (r *runner) leave(reg *rollcall.Registration, ended <-chan struct{}) error 
 	}
 }
 
-// waitReady waits until the server is ready, and returns false if ctx ends before.
-func (r *runner) waitReady(ctx context.Context) bool {
+// waitReady waits until the server is ready, and returns false if ctx ends before, or, with
+// an error, if the function that says so panics.
+func (r *runner) waitReady(ctx context.Context) (ready bool, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			ready, err = false, fmt.Errorf("the function of WithReady panicked: %v\n%s", cause, debug.Stack())
+		}
+	}()
 	tick := time.NewTicker(readyPause)
 	defer tick.Stop()
 	for r.ready(ctx) != nil {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return false
+			return false, nil
 		}
 	}
-	return ctx.Err() == nil
+	return ctx.Err() == nil, nil
 }
 
-// check finds what could not be registered, whatever the address will be where it is not
-// given.
-func (r *runner) check() error {
+// check finds what is missing, and what could not be registered, whatever the address will
+// be where it is not given.
+func (r *runner) check(l net.Listener) {
+	if l == nil {
+		r.fault("the listener of Run is nil")
+	}
+	if r.server == nil {
+		r.fault("the server of Run is nil")
+	}
+	if r.client == nil {
+		r.fault("the client of Run is nil")
+		return
+	}
 	in := r.instance
 	in.IP, in.Port = cmp.Or(in.IP, "127.0.0.1"), cmp.Or(in.Port, 1)
-	return r.client.CheckRegister(r.service, in, r.options...)
+	if err := r.client.CheckRegister(r.service, in, r.options...); err != nil {
+		r.faults = append(r.faults, err)
+	}
 }
 
 // complete fills in the address of the instance.

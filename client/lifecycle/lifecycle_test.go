@@ -147,6 +147,30 @@ func TestNeverReady(t *testing.T) {
 	})
 }
 
+// TestReadyPanics: the server is shut down, and the reason told.
+func TestReadyPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := start(t, listener("192.0.2.1"), newFake(), lifecycle.WithReady(func(context.Context) error { panic("no cache") }))
+		if err := <-r.result; err == nil || !strings.Contains(err.Error(), "WithReady panicked: no cache") {
+			t.Errorf("got %v", err)
+		}
+		want(t, r.weights(), "")
+	})
+}
+
+// TestNil: what is missing is told.
+func TestNil(t *testing.T) {
+	err := lifecycle.Run(t.Context(), nil, orders(), nil, nil)
+	if !errors.Is(err, rollcall.ErrInvalidArgument) {
+		t.Fatalf("got %v", err)
+	}
+	for _, part := range []string{"client", "listener", "server"} {
+		if !strings.Contains(err.Error(), "the "+part+" of Run is nil") {
+			t.Errorf("nothing of the %s in: %v", part, err)
+		}
+	}
+}
+
 // TestServerFails has nothing to drain.
 func TestServerFails(t *testing.T) {
 	for name, fail := range map[string]func(*run, *fakeServer){
