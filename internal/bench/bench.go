@@ -47,10 +47,16 @@ type Progress struct {
 	Step, Steps      int           // of the whole run
 }
 
-// Run logs in where that is asked for and runs everything. It returns what was
+// Run sees that each server answers, logs in where that is asked for and runs everything.
+// A server that answers by none of the protocols of the work is an error; work by one that
+// is not answered fails at once. It returns what was
 // measured even when it ended early with an error of ctx. A workload that fails is a
 // fault of its result and not an error.
 func (r *Runner) Run(ctx context.Context) ([]report.Result, error) {
+	unreached, err := reach(ctx, r.Targets, r.Work)
+	if err != nil {
+		return nil, err
+	}
 	for _, t := range r.Targets {
 		stop, err := t.LogIn(ctx)
 		if err != nil {
@@ -65,6 +71,9 @@ func (r *Runner) Run(ctx context.Context) ([]report.Result, error) {
 		of := make([]*gathered, len(r.Targets))
 		for i, t := range r.Targets {
 			of[i] = newGathered(t, &r.Work[w])
+			if err := unreached[t][r.Work[w].Protocol]; err != nil {
+				of[i].result.Fault = fmt.Sprintf("via %s nothing is answered: %v", r.Work[w].Protocol, err)
+			}
 		}
 		for round := range rounds {
 			for i := range r.Targets {

@@ -4,8 +4,13 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"time"
+
+	"github.com/rollcall-registry/rollcall/internal/bench/fleet"
 )
 
 // Option is a way to reach a server.
@@ -42,9 +47,36 @@ func (t *Target) client() *http.Client {
 	return &http.Client{Transport: &http.Transport{TLSClientConfig: t.httpTLS, DisableKeepAlives: true}}
 }
 
+// reachTime is how long a server may take for its first answer.
+const reachTime = 5 * time.Second
+
+// errSilent says that a connection was taken and nothing came.
+var errSilent = fmt.Errorf("no answer within %v", reachTime)
+
+// Reach asks the server for a service that there is not, and returns an error if no
+// answer comes within 5 s, whatever it is.
+func (t *Target) Reach(ctx context.Context, p Protocol) error {
+	asking, cancel := context.WithTimeout(ctx, reachTime)
+	defer cancel()
+	s, err := t.Dial(asking, p)
+	if err == nil {
+		defer s.Close()
+		nothing := &fleet.Fleet{Name: "bench-reach", Group: "DEFAULT_GROUP", Services: 1, Size: 1, Owners: 1}
+		_, err = s.Count(nothing.Service(0))
+	}
+	switch {
+	case err == nil || errors.Is(err, errRefused) || errors.Is(err, errDenied) || errors.Is(err, errAnswer):
+		return nil
+	case asking.Err() != nil && ctx.Err() == nil:
+		return errSilent
+	default:
+		return err
+	}
+}
+
 // Version asks the server what it is; empty if it does not say, or not to us.
 func (t *Target) Version(ctx context.Context) string {
-	ctx, cancel := context.WithTimeout(ctx, t.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, min(t.Timeout, reachTime))
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, t.base()+"/nacos/v1/console/server/state", nil)
 	if err != nil {
