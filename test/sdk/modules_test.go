@@ -47,6 +47,11 @@ func TestModulesOfAUser(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Logf("%d modules in the build list", len(strings.Fields(required)))
+			sums, err := os.ReadFile(filepath.Join(dir, "go.sum"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%d lines of go.sum", strings.Count(string(sums), "\n"))
 			tidied, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 			if err != nil {
 				t.Fatal(err)
