@@ -48,11 +48,17 @@ type lasting struct {
 
 func start(t *testing.T, args ...string) *lasting {
 	t.Helper()
+	return startWith(t, nil, args...)
+}
+
+// startWith is start with an environment.
+func startWith(t *testing.T, environ []string, args ...string) *lasting {
+	t.Helper()
 	l := &lasting{t: t, signals: make(chan os.Signal, 1), code: make(chan int, 1)}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	go func() {
-		l.code <- Run(ctx, Process{Args: args, Stdout: &l.stdout, Stderr: &l.stderr, Signals: l.signals})
+		l.code <- Run(ctx, Process{Args: args, Environ: environ, Stdout: &l.stdout, Stderr: &l.stderr, Signals: l.signals})
 	}()
 	return l
 }

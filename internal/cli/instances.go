@@ -97,8 +97,15 @@ func (c *client) showInstances(ctx context.Context, sdk *rollcall.Client, s serv
 	})
 }
 
-// remarkCell is the place of the remarks among the cells of [seenInstance].
-const remarkCell = 5
+// The places of the cells of [seenInstance], of which the first is the address.
+const (
+	clusterCell = iota + 1
+	healthCell
+	weightCell
+	kindCell
+	remarkCell
+	metadataCell
+)
 
 // seenInstance returns the cells of an instance as clients see it.
 func seenInstance(in *rollcall.Instance, protected bool) []string {

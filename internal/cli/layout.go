@@ -79,6 +79,8 @@ func expected(heading string) int {
 	switch heading {
 	case "TIME":
 		return len(stampForm)
+	case "UTC":
+		return len(clockForm)
 	case "INSTANCE", "ABOUT":
 		return len("255.255.255.255:65535")
 	case "REMARKS":

@@ -219,6 +219,28 @@ func TestWatch(t *testing.T) {
 	}
 }
 
+// TestWatchFits: on a terminal of 80 columns no row is wrapped, and what is not as usual is
+// among the remarks.
+func TestWatchFits(t *testing.T) {
+	t.Parallel()
+	server := servertest.New(t)
+	if got := run(t, Process{}, "register", "orders", "255.255.255.255:65535", "--persistent", "--cluster", "east",
+		"--metadata", "zone=somewhere-very-far-away", "-s", server.URL()); got.code != exitOK {
+		t.Fatalf("%+v", got)
+	}
+	l := startWith(t, []string{"COLUMNS=80"}, "watch", "orders", "-s", server.URL())
+	l.waitFor("255.255.255.255:65535")
+	got := l.interrupt()
+	if got.code != exitOK || !strings.HasPrefix(got.stdout, "UTC") || !strings.Contains(got.stdout, "cluster") {
+		t.Errorf("got %+v", got)
+	}
+	for line := range strings.Lines(got.stdout) {
+		if n := columnsOf(strings.TrimSuffix(line, "\n")); n > 80 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+}
+
 func TestWatchServices(t *testing.T) {
 	t.Parallel()
 	server := servertest.New(t)

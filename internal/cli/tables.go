@@ -43,6 +43,12 @@ const stampForm = "2006-01-02T15:04:05.000Z"
 // stamp shows a time in milliseconds since the epoch.
 func stamp(ms int64) string { return time.UnixMilli(ms).UTC().Format(stampForm) }
 
+// clockForm is the form of times of a day.
+const clockForm = "15:04:05.000"
+
+// clock shows the time of day of a time in milliseconds since the epoch.
+func clock(ms int64) string { return time.UnixMilli(ms).UTC().Format(clockForm) }
+
 // age shows a time span in milliseconds, nil for none.
 func age(ms *int64) string {
 	if ms == nil {

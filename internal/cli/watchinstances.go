@@ -67,14 +67,17 @@ func (v *viewer) update(u *rollcall.Update, s serviceName) error {
 			at, u.Snapshot.Len(), u.Snapshot.Protected(), viewsOf(u.Added), viewsOf(u.Changed), viewsOf(u.Removed),
 		})
 	}
-	heading := []string{"TIME", "", "INSTANCE", "CLUSTER", "HEALTH", "WEIGHT", "KIND", "REMARKS", "METADATA"}
-	return v.rows(heading, func(w io.Writer) {
+	shown := watchedWide
+	if width := v.client.width; width > 0 && width < wideWatch {
+		shown = watchedNarrow
+	}
+	return v.rows(shown.heading, func(w io.Writer) {
 		write := func(mark string, list []*rollcall.Instance) {
 			for _, in := range list {
 				key := instanceKey{in.Addr(), in.Cluster}
 				cells := seenInstance(in, u.Snapshot.Protected() && mark != removed)
-				cells[remarkCell] = strings.Join(nonEmpty(before(v.known[key], in), cells[remarkCell]), "; ")
-				row(w, append([]string{stamp(at), mark}, cells...)...)
+				cells[remarkCell] = joined(before(v.known[key], in), cells[remarkCell])
+				row(w, shown.cells(at, mark, cells)...)
 				v.known[key] = in
 				if mark == removed {
 					delete(v.known, key)
@@ -89,6 +92,41 @@ func (v *viewer) update(u *rollcall.Update, s serviceName) error {
 		}
 	})
 }
+
+// wideWatch is how wide a terminal must be for all columns of watch, in columns.
+const wideWatch = 110
+
+// watchedTable is what watch shows of instances.
+type watchedTable struct {
+	heading []string
+	cells   func(at int64, mark string, seen []string) []string
+}
+
+// watchedWide has everything. watchedNarrow fits 80 columns: it leaves out the date, and has
+// the kind and the cluster among the remarks where they are not the usual ones.
+var (
+	watchedWide = watchedTable{
+		[]string{"TIME", "", "INSTANCE", "CLUSTER", "HEALTH", "WEIGHT", "KIND", "REMARKS", "METADATA"},
+		func(at int64, mark string, seen []string) []string {
+			return append([]string{stamp(at), mark}, seen...)
+		},
+	}
+	watchedNarrow = watchedTable{
+		[]string{"UTC", "", "INSTANCE", "HEALTH", "WEIGHT", "REMARKS", "METADATA"},
+		func(at int64, mark string, seen []string) []string {
+			remarks := seen[remarkCell]
+			if seen[kindCell] != kind(true) {
+				remarks = joined(seen[kindCell], remarks)
+			}
+			if seen[clusterCell] != rollcall.DefaultCluster {
+				remarks = joined("cluster "+seen[clusterCell], remarks)
+			}
+			return []string{clock(at), mark, seen[0], seen[healthCell], seen[weightCell], remarks, seen[metadataCell]}
+		},
+	}
+)
+
+func joined(texts ...string) string { return strings.Join(nonEmpty(texts...), "; ") }
 
 func viewsOf(list []*rollcall.Instance) []instanceView {
 	views := []instanceView{}
