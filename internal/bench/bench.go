@@ -173,7 +173,7 @@ func (r *Runner) once(ctx context.Context, g *gathered, round int, at Progress) 
 		return g.fail(ctx, "verify", err)
 	}
 	if out.Done == 0 {
-		return g.fail(ctx, "run", errors.Join(errNothing, out.Fault))
+		return g.nothing(ctx, out)
 	}
 	var figures []workload.Figure
 	if f, ok := w.(workload.Figured); ok {

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/rollcall-registry/rollcall/internal/bench/load"
 	"github.com/rollcall-registry/rollcall/internal/bench/report"
 	"github.com/rollcall-registry/rollcall/internal/bench/target"
 	"github.com/rollcall-registry/rollcall/internal/bench/workload"
@@ -143,6 +145,20 @@ func TestStopped(t *testing.T) {
 		if missing := (&report.Run{Results: results}).Missing(work); len(missing) != len(work)-len(want) {
 			t.Errorf("stopped in step %d: missing are %v", stopAt, missing)
 		}
+	}
+}
+
+// A rate that nobody could send is no fault of the server.
+func TestRateBeyondReach(t *testing.T) {
+	t.Parallel()
+	c := workload.Config{Workload: "query", Protocol: target.HTTP, Services: 1, Instances: 1, Connections: 1, Rate: 1_000_000, Duration: 100 * time.Millisecond}
+	g := newGathered(&target.Target{Name: "ours"}, &c)
+	if err := g.nothing(t.Context(), &load.Outcome{Missed: 7}); err != nil || !g.result.Behind || !strings.Contains(g.result.Fault, "lower rate") {
+		t.Errorf("got %+v, %v", g.result, err)
+	}
+	g = newGathered(&target.Target{Name: "ours"}, &c)
+	if err := g.nothing(t.Context(), &load.Outcome{Missed: 7, Fault: io.ErrUnexpectedEOF}); err != nil || g.result.Behind || !strings.Contains(g.result.Fault, "unexpected EOF") {
+		t.Errorf("got %+v, %v", g.result, err)
 	}
 }
 

@@ -100,6 +100,21 @@ func (g *gathered) fail(ctx context.Context, stage string, err error) error {
 	return nil
 }
 
+// nothing says why there are no units: they failed, or all the time went by with what was
+// due before the clock ran.
+func (g *gathered) nothing(ctx context.Context, out *load.Outcome) error {
+	switch {
+	case out.Missed == 0 && out.Fault == nil && g.config.Rate > 0:
+		return g.fail(ctx, "run", fmt.Errorf("%w: of %v units a second none was due within the %v that were measured", errNothing, g.config.Rate, g.config.Duration))
+	case out.Missed == 0 || out.Fault != nil:
+		return g.fail(ctx, "run", errors.Join(errNothing, out.Fault))
+	}
+	g.result.Behind = true
+	return g.fail(ctx, "run", fmt.Errorf("of %.0f units a second over %d connections none that was due in the recorded time was begun, "+
+		"since those of the warm-up took all of it: ask for a lower rate, more connections or a shorter warm-up",
+		g.config.Rate, max(g.config.Connections, 1)))
+}
+
 // behind says whether it was for the generator that a verification failed, and what
 // it was busy with.
 func (g *gathered) behind(err error, out *load.Outcome, u used) {

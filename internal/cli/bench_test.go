@@ -96,6 +96,17 @@ func TestBenchMisuse(t *testing.T) {
 	}
 }
 
+// What a scenario may leave out is listed with what it then is.
+func TestBenchWorkloads(t *testing.T) {
+	t.Parallel()
+	got := run(t, Process{}, "bench", "workloads")
+	for _, want := range []string{"http, grpc", "services: 100, instances: 10, connections: 64, warmup: 1s, duration: 5s", "mix.change: 10", "drain: 500ms"} {
+		if got.code != exitOK || !strings.Contains(got.stdout, want) {
+			t.Errorf("%q is missing in %+v", want, got)
+		}
+	}
+}
+
 // A server that speaks TLS and takes a login is measured as any other, by itself and
 // beside one in clear text.
 func TestBenchTLS(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -58,12 +59,16 @@ func (a *app) benchWorkloadsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "workloads",
 		Short: "List the kinds of work that profiles and scenarios consist of",
-		Args:  cobra.NoArgs,
+		Long: `List the kinds of work that profiles and scenarios consist of, each with the settings
+that it has where a scenario leaves them out, as a scenario would write them. Those that
+are not listed it does not take. Each runs over http and grpc.`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c := &client{out: cmd.OutOrStdout()}
 			return c.table(func(w io.Writer) {
+				row(w, "WORKLOAD", "IT DOES", "PROTOCOLS", "DEFAULTS")
 				for _, k := range workload.Kinds() {
-					row(w, k.Name, k.Summary)
+					row(w, k.Name, k.Summary, "http, grpc", strings.Join(k.Usual(), ", "))
 				}
 			})
 		},

@@ -108,7 +108,8 @@ func Compare(sets []Set) ([]Comparison, error) {
 		}
 	}
 	if len(list) == 0 {
-		return nil, errNoMatch
+		why := unmatched(sets)
+		return nil, fmt.Errorf("%w%s", errNoMatch, strings.Join(append([]string{""}, why...), "\n  "))
 	}
 	return list, nil
 }
@@ -213,13 +214,21 @@ func (c *Cell) versus() string {
 	case !c.Sure:
 		return fmt.Sprintf("~ (p=%.2f)", c.P)
 	case math.IsInf(c.RatioHigh, 1):
-		return fmt.Sprintf("%.2f (p=%.3f)", c.Ratio, c.P)
+		return fmt.Sprintf("%.2f (%s)", c.Ratio, probability(c.P))
 	}
-	return fmt.Sprintf("%.2f (%.2f to %.2f, p=%.3f)", c.Ratio, c.RatioLow, c.RatioHigh, c.P)
+	return fmt.Sprintf("%.2f (%.2f to %.2f, %s)", c.Ratio, c.RatioLow, c.RatioHigh, probability(c.P))
 }
 
-// WriteComparison writes the comparison of sets for a terminal. A ~ stands where the
-// samples do not show a difference.
+// probability writes a p-value, which is never 0.
+func probability(p float64) string {
+	if p < 0.001 {
+		return "p<0.001"
+	}
+	return fmt.Sprintf("p=%.3f", p)
+}
+
+// WriteComparison writes the comparison of sets for a terminal, and what has no partner
+// and why. A ~ stands where the samples do not show a difference.
 func WriteComparison(w io.Writer, sets []Set, list []Comparison) error {
 	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	head := []string{"workload", "via", "figure", sets[0].Name}
@@ -236,5 +245,12 @@ func WriteComparison(w io.Writer, sets []Set, list []Comparison) error {
 			fmt.Fprintln(columns, strings.Join(cells, "\t")+"\t")
 		}
 	}
-	return columns.Flush()
+	if err := columns.Flush(); err != nil {
+		return err
+	}
+	if why := unmatched(sets); len(why) > 0 {
+		_, err := fmt.Fprintf(w, "\nnot compared:\n  %s\n", strings.Join(why, "\n  "))
+		return err
+	}
+	return nil
 }

@@ -110,6 +110,53 @@ func TestWriteComparison(t *testing.T) {
 	}
 }
 
+// What has no partner is named, with the setting that differs.
+func TestUnmatched(t *testing.T) {
+	one, alone, failed := result("x", 1, 2, 3), result("x", 1), result("x", 1)
+	more := one
+	more.Config.Services, more.Config.Duration = 50, 7
+	alone.Config.Workload = "beat"
+	failed.Config.Instances, failed.Fault = 1, "it cheats"
+	fine := failed
+	fine.Fault = ""
+	sets := []Set{{"a", []Result{one, alone, fine}}, {"b", []Result{more, failed}}}
+	_, err := Compare(sets)
+	for _, want := range []string{
+		"query of 10 via http of a: b has it with other settings: services 50, not 0\n",
+		"beat via http of a: b has none", "query of 1 via http of a: b failed in it",
+		"query of 10 via http of b: a has it with other settings: services 0, not 50",
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is missing in %v", want, err)
+		}
+	}
+	same := []Set{{"a", []Result{one, alone}}, {"b", []Result{one}}}
+	list, err := Compare(same)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := WriteComparison(&b, same, list); err != nil || !strings.Contains(b.String(), "not compared:\n  beat via http of a: b has none") {
+		t.Errorf("got %s, %v", b.String(), err)
+	}
+}
+
+func TestRate(t *testing.T) {
+	for f, want := range map[float64]string{0: "0", 0.001: "0.001", 0.25: "0.25", 2: "2", 3.45: "3.5", 1_000_000: "1,000,000"} {
+		if got := rate(f); got != want {
+			t.Errorf("%v is written %s", f, got)
+		}
+	}
+}
+
+func TestProbability(t *testing.T) {
+	for p, want := range map[float64]string{0: "p<0.001", 0.0009: "p<0.001", 0.02: "p=0.020"} {
+		if got := probability(p); got != want {
+			t.Errorf("%v is written %s", p, got)
+		}
+	}
+}
+
 func TestSets(t *testing.T) {
 	one, two := Run{Results: []Result{result("a", 1)}}, Run{Results: []Result{result("a", 1), result("b", 1), result("a", 2)}}
 	names := func(sets []Set) string {

@@ -18,6 +18,14 @@ func thousands(f float64) string {
 	return digits
 }
 
+// rate writes so many a second, with two figures where there are less than one.
+func rate(f float64) string {
+	if f > 0 && f < 0.95 {
+		return strconv.FormatFloat(f, 'g', 2, 64)
+	}
+	return thousands(f)
+}
+
 // micros writes a time in microseconds with three figures and its unit.
 func micros(us float64) string {
 	switch {
@@ -59,8 +67,10 @@ func figure(value float64, unit string) string {
 		return thousands(value) + " B"
 	case "s":
 		return time.Duration(value * float64(time.Second)).Round(time.Millisecond).String()
-	case "", "/s":
-		return thousands(value) + unit
+	case "/s":
+		return rate(value) + unit
+	case "":
+		return thousands(value)
 	default:
 		return strconv.FormatFloat(value, 'f', 2, 64) + " " + unit
 	}

@@ -174,7 +174,7 @@ func Title(c *workload.Config) string {
 		title = fmt.Sprintf("fill %s", thousands(float64(c.Services*c.Instances)))
 	}
 	if c.Rate > 0 && c.Workload != "fill" && c.Workload != "idle" {
-		title += fmt.Sprintf(", %s/s", thousands(c.Rate))
+		title += fmt.Sprintf(", %s/s", rate(c.Rate))
 	}
 	return title
 }
@@ -223,7 +223,7 @@ func settings(c *workload.Config) string {
 		say("%s", many(c.Connections, "connection"))
 	}
 	if c.Rate > 0 {
-		say("%s units due each second, whether or not the last is answered (open loop)", thousands(c.Rate))
+		say("%s units due each second, whether or not the last is answered (open loop)", rate(c.Rate))
 	} else if c.Connections > 0 {
 		say("the next unit when the last is answered (closed loop)")
 	}
@@ -240,9 +240,7 @@ func settings(c *workload.Config) string {
 // sameWork reports whether two results are of the same work: all settings are equal but
 // for how long it was measured, and how a server is restarted.
 func (r *Result) sameWork(as *Result) bool {
-	a, b := r.Config, as.Config
-	a.Warmup, a.Duration, a.Command = b.Warmup, b.Duration, b.Command
-	return reflect.DeepEqual(a, b)
+	return reflect.DeepEqual(essence(r.Config), essence(as.Config))
 }
 
 // Write writes the run as JSON.

@@ -62,7 +62,7 @@ func (r *Result) Cells() []string {
 		cpu, memory = micros(p.CPUPerUnit), mebibytes(p.After)
 	}
 	return []string{
-		r.Title(), string(r.Config.Protocol), thousands(r.PerSecond()),
+		r.Title(), string(r.Config.Protocol), rate(r.PerSecond()),
 		micros(t.P50), micros(t.P99), micros(t.P999), micros(t.Max), cpu, memory, thousands(float64(r.Failed + r.Missed)),
 	}
 }
@@ -138,7 +138,7 @@ func (r *Result) Remarks() []string {
 		say("%s units were due and never sent, so far behind was the server", thousands(float64(r.Missed)))
 	}
 	if asked := r.Config.Rate; r.Fault == "" && asked > 0 && r.PerSecond() < reached*asked {
-		say("%s units were due each second and %s were done: the times have the wait in them, and grow the longer it lasts", thousands(asked), thousands(r.PerSecond()))
+		say("%s units were due each second and %s were done: the times have the wait in them, and grow the longer it lasts", rate(asked), rate(r.PerSecond()))
 	}
 	if r.Generator.late(r) {
 		say("the generator itself began a hundredth of the units %s late or more: the times have that in them", micros(r.Generator.LateP99))

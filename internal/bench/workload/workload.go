@@ -138,6 +138,37 @@ type Kind struct {
 	Restarts bool
 }
 
+// Usual are the settings of a scenario that leaves out what it may, as key and value.
+func (k *Kind) Usual() []string {
+	d := &k.Defaults
+	var list []string
+	add := func(key string, value any, there bool) {
+		if there {
+			list = append(list, fmt.Sprintf("%s: %v", key, value))
+		}
+	}
+	add("services", d.Services, d.Services > 0)
+	add("instances", d.Instances, d.Instances > 0)
+	add("subscribers", d.Subscribers, d.Subscribers > 0)
+	add("connections", d.Connections, d.Connections > 0)
+	switch {
+	case k.OwnPace:
+		add("rate", "that of real clients", true)
+	case d.Rate > 0:
+		add("rate", d.Rate, true)
+	}
+	add("count", d.Count, d.Count > 0)
+	add("warmup", d.Warmup, d.Warmup > 0)
+	add("duration", d.Duration, true)
+	add("drain", d.Drain, d.Drain > 0)
+	for _, key := range mixKeys() {
+		add("mix."+key, d.Mix[key], len(d.Mix) > 0)
+	}
+	add("distinct", false, k.Distincts)
+	add("command", "(needed)", k.Restarts)
+	return list
+}
+
 // Kinds are all kinds, in the order in which they are documented.
 func Kinds() []Kind {
 	return slices.Concat(requestKinds(), pushKinds(), holdingKinds(), upheavalKinds())
