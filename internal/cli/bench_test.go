@@ -100,7 +100,7 @@ func TestBenchMisuse(t *testing.T) {
 func TestBenchWorkloads(t *testing.T) {
 	t.Parallel()
 	got := run(t, Process{}, "bench", "workloads")
-	for _, want := range []string{"http, grpc", "services: 100, instances: 10, connections: 64, warmup: 1s, duration: 5s", "mix.change: 10", "drain: 500ms"} {
+	for _, want := range []string{"http, grpc", "services: 100, instances: 10, connections: 64, warmup: 1s, duration: 5s", "mix: {query: 60, beat: 30, change: 10}", "drain: 500ms"} {
 		if got.code != exitOK || !strings.Contains(got.stdout, want) {
 			t.Errorf("%q is missing in %+v", want, got)
 		}

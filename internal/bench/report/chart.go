@@ -17,6 +17,8 @@ type Chart struct {
 	Left, Top, Right, Bottom float64
 	XTicks, YTicks           []Tick
 	Lines                    []Line
+	// Seams are where one round ends and the next begins, which is at another time.
+	Seams []float64
 }
 
 // Labels is where the texts of the vertical axis end, Below the base of those of the
@@ -180,12 +182,13 @@ type track struct {
 	name     string
 	style    style
 	at, here []float64 // seconds, and the figure
+	seams    []float64 // seconds: where another round begins
 }
 
 // without leaves out the moments at which the figure has a value that says that there
 // was none.
 func (t track) without(nothing float64) track {
-	kept := track{name: t.name, style: t.style}
+	kept := track{name: t.name, style: t.style, seams: t.seams}
 	for n, v := range t.here {
 		if v != nothing {
 			kept.at, kept.here = append(kept.at, t.at[n]), append(kept.here, v)
@@ -219,8 +222,16 @@ func timeline(title, says string, tracks []track, unit float64, text func(float6
 	for n := 0; float64(n)*step <= y.high*1.001; n++ {
 		c.YTicks = append(c.YTicks, Tick{y.at(float64(n) * step), text(float64(n) * step)})
 	}
-	for _, t := range tracks {
+	for n, t := range tracks {
 		c.line(t.name, t.style, x, y, t.at, t.here)
+		for _, at := range t.seams {
+			if n == 0 && at < last { // those of all servers are at nearly the same places
+				c.Seams = append(c.Seams, x.at(at))
+			}
+		}
+	}
+	if len(c.Seams) > 0 {
+		c.Across = "seconds of all rounds; dashes where the next begins"
 	}
 	return c
 }

@@ -151,6 +151,9 @@ func (r *Result) track(n int, of func(*Sample) float64) track {
 	var at float64
 	for i := range r.Samples {
 		s := &r.Samples[i]
+		if i > 0 && s.Round != r.Samples[i-1].Round {
+			t.seams = append(t.seams, at)
+		}
 		t.at = append(t.at, at+s.Seconds/2)
 		t.here = append(t.here, of(s))
 		at += s.Seconds

@@ -55,6 +55,29 @@ func TestHTML(t *testing.T) {
 	wellFormed(t, text)
 }
 
+// Where another round begins a chart has a mark, and few times have no percentiles that
+// are but the longest.
+func TestRoundsAndFewUnits(t *testing.T) {
+	r := result("ours", 10, 11, 12, 13)
+	r.Samples[2].Round, r.Samples[3].Round = 1, 1
+	r.Times[0].Count, r.Times[0].P99, r.Times[0].P999 = 99, 7000, 8000
+	var page, table bytes.Buffer
+	run := &Run{Results: []Result{r}}
+	if err := errors.Join(run.HTML(&page), run.Table(&table)); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Count(page.String(), `<line class="seam"`); got != 1 {
+		t.Errorf("%d seams", got)
+	}
+	if all := page.String() + table.String(); strings.Contains(all, "7.00 ms") || strings.Contains(all, "8.00 ms") {
+		t.Errorf("percentiles of 99 units in\n%s", table.String())
+	}
+	many := Times{Count: 999, P99: 7000, P999: 8000}
+	if many.Hundredth() != "7.00 ms" || many.Thousandth() != "-" {
+		t.Errorf("got %s and %s", many.Hundredth(), many.Thousandth())
+	}
+}
+
 func TestHTMLOfNothing(t *testing.T) {
 	var b bytes.Buffer
 	if err := (&Run{Results: []Result{{}}}).HTML(&b); err != nil {

@@ -63,8 +63,22 @@ func (r *Result) Cells() []string {
 	}
 	return []string{
 		r.Title(), string(r.Config.Protocol), rate(r.PerSecond()),
-		micros(t.P50), micros(t.P99), micros(t.P999), micros(t.Max), cpu, memory, thousands(float64(r.Failed + r.Missed)),
+		micros(t.P50), t.Hundredth(), t.Thousandth(), micros(t.Max), cpu, memory, thousands(float64(r.Failed + r.Missed)),
 	}
+}
+
+// Hundredth is the 99th percentile, and Thousandth the 99.9th: as text, and a dash where
+// there are too few times to have one, so that it would be the longest once more.
+func (t *Times) Hundredth() string { return t.percentile(t.P99, 100) }
+
+// Thousandth is told with Hundredth.
+func (t *Times) Thousandth() string { return t.percentile(t.P999, 1000) }
+
+func (t *Times) percentile(us float64, least int64) string {
+	if t.Count < least {
+		return "-"
+	}
+	return micros(us)
 }
 
 // reached is the share of a rate from which on it counts as kept.
@@ -112,7 +126,7 @@ func (r *Result) others() []string {
 	if r.Fault == "" {
 		for _, t := range r.rest() {
 			lines = append(lines, fmt.Sprintf("%s: p50 %s, p99 %s, p99.9 %s, longest %s of %s",
-				t.Name, micros(t.P50), micros(t.P99), micros(t.P999), micros(t.Max), thousands(float64(t.Count))))
+				t.Name, micros(t.P50), t.Hundredth(), t.Thousandth(), micros(t.Max), thousands(float64(t.Count))))
 		}
 	}
 	for _, f := range r.Figures {

@@ -163,17 +163,23 @@ func (f *fill) Figures() []Figure {
 			Figure{"memory just filled", float64(f.filled), "B"},
 			Figure{"memory at the end", float64(f.end), "B"})
 	}
-	figures = append(figures, each("memory an instance", f.end-f.empty, f.fleet.Len())...)
+	figures = append(figures, each("memory an instance", f.empty, f.end, f.fleet.Len())...)
 	return append(figures, f.control.figures()...)
 }
 
-// each is what one of n takes of memory that was added. With few of them the server
-// may have given more back than they took, which says nothing.
-func each(name string, added int64, n int) []Figure {
-	if added <= 0 {
+// grown is the share of the memory before by which it must have grown to tell what one of
+// many takes. A server that has held as much before has room in what it took then, and
+// one that grew by little may have given other memory back meanwhile.
+const grown = 0.25
+
+// each is what one of n takes of memory that was added; nothing where that cannot be
+// told.
+func each(name string, before, after int64, n int) []Figure {
+	added := float64(after - before)
+	if before == 0 || added < grown*float64(before) {
 		return nil
 	}
-	return []Figure{{name, float64(added) / float64(n), "B"}}
+	return []Figure{{name, added / float64(n), "B"}}
 }
 
 func (f *fill) Close(ctx context.Context) {
@@ -248,7 +254,7 @@ func (i *idle) Figures() []Figure {
 		return nil
 	}
 	figures := []Figure{{"memory before", float64(i.empty), "B"}, {"memory at the end", float64(i.end), "B"}}
-	return append(figures, each("memory a subscriber", i.end-i.empty, i.Config.Subscribers)...)
+	return append(figures, each("memory a subscriber", i.empty, i.end, i.Config.Subscribers)...)
 }
 
 func (i *idle) Close(ctx context.Context) {

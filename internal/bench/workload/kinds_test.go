@@ -55,3 +55,18 @@ func TestFillHasNoIdleConnections(t *testing.T) {
 		}
 	}
 }
+
+// What an instance takes is told of a server that grew for want of room.
+func TestMemoryOfEach(t *testing.T) {
+	for _, tt := range []struct{ before, after, want int64 }{
+		{20 << 20, 40 << 20, 20 << 20 / 1000}, {400 << 20, 410 << 20, 0}, {400 << 20, 300 << 20, 0}, {0, 40 << 20, 0},
+	} {
+		var got int64
+		for _, f := range each("memory", tt.before, tt.after, 1000) {
+			got = int64(f.Value)
+		}
+		if got != tt.want {
+			t.Errorf("from %d to %d: got %d, want %d", tt.before, tt.after, got, tt.want)
+		}
+	}
+}

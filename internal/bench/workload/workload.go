@@ -161,9 +161,11 @@ func (k *Kind) Usual() []string {
 	add("warmup", d.Warmup, d.Warmup > 0)
 	add("duration", d.Duration, true)
 	add("drain", d.Drain, d.Drain > 0)
+	var shares []string
 	for _, key := range mixKeys() {
-		add("mix."+key, d.Mix[key], len(d.Mix) > 0)
+		shares = append(shares, fmt.Sprintf("%s: %d", key, d.Mix[key]))
 	}
+	add("mix", "{"+strings.Join(shares, ", ")+"}", len(d.Mix) > 0)
 	add("distinct", false, k.Distincts)
 	add("command", "(needed)", k.Restarts)
 	return list
