@@ -113,7 +113,7 @@ func (e *entry) unsubscribe(ctx context.Context, l *link) time.Duration {
 	c := e.client
 	started := time.Now()
 	err := l.transport.Unsubscribe(ctx, e.service)
-	c.cfg.metrics.CallDone("unsubscribe", time.Since(started), err)
+	c.done("unsubscribe", e.service, started, err)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e.subscribed = ""
@@ -128,7 +128,7 @@ func (e *entry) ask(ctx context.Context, l *link, how func(context.Context, wire
 	after := e.begin(l.session.ID)
 	started := time.Now()
 	list, err := how(ctx, e.service)
-	c.cfg.metrics.CallDone("watch", time.Since(started), err)
+	c.done("watch", e.service, started, err)
 	err = e.answered(list, after, err)
 	c.mu.Lock()
 	e.tried, e.failure = l.session.ID, err

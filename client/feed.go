@@ -163,7 +163,7 @@ func (f *feed[S, U]) first(ctx context.Context, changed *broadcast, known func()
 			return nil
 		case closed:
 			return ErrClosed
-		case failure != nil && wire.Final(failure):
+		case failure != nil && wire.Refused(failure):
 			return failure
 		case failure == nil && c.link.Load() == nil:
 			failure = *c.lastError.Load()

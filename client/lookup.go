@@ -115,7 +115,7 @@ func (c *Client) fly(ctx context.Context, s wire.Service, f *flight) {
 	if err == nil {
 		started := time.Now()
 		f.list, err = l.transport.Query(ctx, s)
-		c.cfg.metrics.CallDone("lookup", time.Since(started), err)
+		c.done("lookup", s, started, err)
 	}
 	f.err = err
 	c.mu.Lock()

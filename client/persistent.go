@@ -67,6 +67,7 @@ func (c *Client) runPersistent(ctx context.Context, id instanceID) time.Duration
 	} else {
 		err = t.RegisterPersistent(ctx, r.service, want)
 	}
+	c.noteRefusal("register", r.service, err)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer c.changes.send()
@@ -78,7 +79,7 @@ func (c *Client) runPersistent(ctx context.Context, id instanceID) time.Duration
 		r.failures = 0
 		r.has(version, "")
 		return 0 // something may have changed meanwhile
-	case wire.Final(err) && !removed && version == r.version:
+	case r.givenUp(err) && !removed && version == r.version:
 		return c.refusePersistent(r, err)
 	}
 	r.failures++

@@ -106,7 +106,7 @@ func (p *publication) run(ctx context.Context) time.Duration {
 	} else {
 		err = a.link.transport.Publish(ctx, p.service, a.instances)
 	}
-	p.client.cfg.metrics.CallDone("publish", time.Since(started), err)
+	p.client.done("publish", p.service, started, err)
 	if len(a.strays) > 0 {
 		return p.reclaimed(a, err)
 	}
@@ -253,8 +253,9 @@ func (p *publication) end(a *attempt, err error) time.Duration {
 }
 
 // blame deals with what failed, and reports whether something changed that makes it
-// worth trying again at once. Only what a server never accepted can be what it refuses
-// for good: that is given up if someone waits for it, and else left alone for a while.
+// worth trying again at once. Only what a server never accepted can be what it refuses:
+// that is given up if someone waits for it, and else, if it is for good, left alone for a
+// while.
 func (p *publication) blame(a *attempt, failed func(*Registration) error) (again bool) {
 	var unproven []*Registration
 	for r, version := range a.versions {
@@ -263,7 +264,7 @@ func (p *publication) blame(a *attempt, failed func(*Registration) error) (again
 			continue
 		}
 		r.failed(err)
-		if wire.Final(err) && version == r.version && !r.proven() {
+		if r.givenUp(err) && version == r.version && !r.proven() {
 			unproven = append(unproven, r)
 		}
 	}
@@ -288,7 +289,16 @@ func individual(failed func(*Registration) error, regs []*Registration) bool {
 	return false
 }
 
-// refuse takes back what a server refuses for good.
+// givenUp reports whether a refusal ends an attempt of somebody who waits, or has something
+// left alone for a while that nobody waits for.
+func (r *Registration) givenUp(err error) bool {
+	if r.async && r.goodVersion == 0 {
+		return wire.Final(err)
+	}
+	return wire.Refused(err)
+}
+
+// refuse takes back what a server refuses.
 func (p *publication) refuse(r *Registration, err error) {
 	p.generation++
 	switch {

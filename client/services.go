@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"iter"
 	"time"
+
+	"github.com/rollcall-registry/rollcall/client/internal/wire"
 )
 
 // ServiceQuery says which services to list. Empty fields stand for the defaults of the
@@ -36,6 +38,20 @@ func (c *Client) Services(ctx context.Context, q ServiceQuery) iter.Seq2[Service
 			yield(Service{}, opError("services", Service{Namespace: ns, Group: group}, err))
 			return
 		}
+		for s, err := range c.names(ctx, ns, group, size) {
+			if err != nil {
+				err = opError("services", Service{Namespace: ns, Group: group}, err)
+			}
+			if !yield(s, err) {
+				return
+			}
+		}
+	}
+}
+
+// names yields the services of a group, and the errors of transports as they are.
+func (c *Client) names(ctx context.Context, ns, group string, size int) iter.Seq2[Service, error] {
+	return func(yield func(Service, error) bool) {
 		seen := 0
 		for page := 1; ; page++ {
 			names, total, err := c.page(ctx, ns, group, page, size)
@@ -43,7 +59,7 @@ func (c *Client) Services(ctx context.Context, q ServiceQuery) iter.Seq2[Service
 				err = errEndless
 			}
 			if err != nil {
-				yield(Service{}, opError("services", Service{Namespace: ns, Group: group}, err))
+				yield(Service{}, err)
 				return
 			}
 			for _, name := range names {
@@ -78,6 +94,6 @@ func (c *Client) page(ctx context.Context, ns, group string, page, size int) ([]
 	}
 	started := time.Now()
 	names, total, err := l.transport.Services(ctx, ns, group, page, size)
-	c.cfg.metrics.CallDone("services", time.Since(started), err)
+	c.done("services", wire.Service{Namespace: ns, Group: group}, started, err)
 	return names, total, err
 }

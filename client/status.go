@@ -5,6 +5,9 @@ import (
 	"errors"
 	"iter"
 	"sync/atomic"
+	"time"
+
+	"github.com/rollcall-registry/rollcall/client/internal/wire"
 )
 
 // State is what a client is about.
@@ -28,8 +31,8 @@ type Status struct {
 	// only while Connected.
 	Server   string
 	Protocol Protocol
-	// LastError is why the client is not connected, or why it last was not; nil if it
-	// always has been since it first was.
+	// LastError is why the client is not connected, or why it last was not, or that a server
+	// did not accept its credentials, if that was later; nil if neither ever was.
 	LastError error
 	// Registrations is how many instances are to be registered, Registered how many
 	// of them are.
@@ -41,6 +44,31 @@ type Status struct {
 
 // counts are numbers that Status shows.
 type counts struct{ registrations, registered, watches, services, subscribed atomic.Int64 }
+
+// done counts an operation and notes its refusal.
+func (c *Client) done(op string, s wire.Service, started time.Time, err error) {
+	c.cfg.metrics.CallDone(op, time.Since(started), err)
+	c.noteRefusal(op, s, err)
+}
+
+// noteRefusal notes that the server did not accept the credentials, which is about all
+// operations.
+func (c *Client) noteRefusal(op string, s wire.Service, err error) {
+	cause := err
+	if part, ok := errors.AsType[*wire.PartError](err); ok {
+		for _, cause = range part.Failed {
+			break
+		}
+	}
+	if cause == nil || wire.KindOf(cause) != wire.Unauthorized {
+		return
+	}
+	if before := *c.lastError.Load(); !errors.Is(before, ErrUnauthorized) {
+		failure := opError(op, Service(s), cause)
+		c.lastError.Store(&failure)
+		c.changes.send()
+	}
+}
 
 // Status returns how the client is. It takes no lock.
 func (c *Client) Status() Status {

@@ -254,7 +254,7 @@ func (p *pattern) poll(ctx context.Context) error {
 		return &wire.Error{Kind: wire.Unsupported, Err: invalid("Pattern.Group %s: the server lists one group at a time; give its name", shortened(p.pattern.Group))}
 	}
 	var list []Service
-	for s, err := range p.client.Services(ctx, ServiceQuery{Namespace: p.pattern.Namespace, Group: p.pattern.Group}) {
+	for s, err := range p.client.names(ctx, p.pattern.Namespace, p.pattern.Group, defaultPage) {
 		if err != nil {
 			return err
 		}

@@ -63,6 +63,7 @@ type Provider struct {
 	ends    time.Time // of token; zero for never
 	renew   time.Time // when to log in again although token is good
 	tried   time.Time // when the source was last asked
+	refused time.Time // when what it gave was last refused
 	failure error     // of the last try
 }
 
@@ -111,9 +112,10 @@ func (p *Provider) Refused(fields []Field) bool {
 	if used := valueOf(fields, fieldToken); used != "" && p.token != "" && used != p.token {
 		return true
 	}
-	if !p.tried.IsZero() && time.Since(p.tried) < pause {
+	if !p.refused.IsZero() && time.Since(p.refused) < pause || p.failure != nil && time.Since(p.tried) < pause {
 		return false
 	}
+	p.refused = time.Now()
 	p.known, p.token = false, ""
 	return true
 }

@@ -150,9 +150,6 @@ func TestRefused(t *testing.T) {
 			return "", 0, errors.New("wrong")
 		})
 		first, _ := p.Fields(t.Context(), "")
-		if p.Refused(first) {
-			t.Error("a login of this moment is not repeated")
-		}
 		time.Sleep(time.Minute)
 		if !p.Refused(first) {
 			t.Fatal("the token may have been revoked")
@@ -193,6 +190,40 @@ func TestCancelledLoginBlamesNobody(t *testing.T) {
 		}
 		if got := token(t, p); got != "good" {
 			t.Errorf("got %q", got)
+		}
+	})
+}
+
+// What is refused right after it was asked for is asked for once again, and not at each
+// further refusal.
+func TestRefusedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		p := New(func(context.Context) (Credentials, error) {
+			asked++
+			return Credentials{Token: fmt.Sprint("token-", asked)}, nil
+		}, nil)
+		fields := func() []Field {
+			f, err := p.Fields(t.Context(), "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return f
+		}
+		if !p.Refused(fields()) {
+			t.Error("not asked again")
+		}
+		for range 20 {
+			if p.Refused(fields()) {
+				t.Error("asked again and again")
+			}
+		}
+		time.Sleep(pause)
+		if !p.Refused(fields()) {
+			t.Error("not asked after a while")
+		}
+		if fields(); asked != 3 {
+			t.Errorf("asked %d times, want 3", asked)
 		}
 	})
 }

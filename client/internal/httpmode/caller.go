@@ -1,6 +1,7 @@
 package httpmode
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -211,6 +212,7 @@ func (c *caller) authorized(ctx context.Context, server servers.Server, r *reque
 		if err != nil {
 			if refusal, ok := errors.AsType[*wire.Error](err); ok {
 				own := *refusal // others who wait for the same login have it, too
+				own.Server = cmp.Or(own.Server, server.HTTP())
 				return answer{}, &own
 			}
 			return answer{}, &wire.Error{Kind: wire.Unauthorized, Server: server.HTTP(), Err: err}

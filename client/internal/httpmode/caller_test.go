@@ -173,8 +173,8 @@ func TestForbidden(t *testing.T) {
 				t.Fatalf("got %v", err)
 			}
 		}
-		if n := len(f.of("POST /v1/auth/users/login")); n > 1 {
-			t.Errorf("%d logins, want 1", n)
+		if n := len(f.of("POST /v1/auth/users/login")); n > 2 { // once again, in case the credentials are other ones by now
+			t.Errorf("%d logins, want 2", n)
 		}
 	})
 }

@@ -282,10 +282,13 @@ func (t *Transport) detect(ctx context.Context) (dialect, string, error) {
 // ask sends a request, and returns who answered or refused.
 func (t *Transport) ask(ctx context.Context, r *request) (server string, err error) {
 	a, err := t.caller.do(ctx, r)
-	if refusal, ok := errors.AsType[*wire.Error](err); ok {
-		return refusal.Server, err
+	if err == nil {
+		return a.server.HTTP(), nil
 	}
-	return a.server.HTTP(), err
+	if refusal, ok := errors.AsType[*wire.Error](err); ok {
+		server = refusal.Server
+	}
+	return server, err
 }
 
 // noInterface makes of the refusal of what all servers have one that says nothing about

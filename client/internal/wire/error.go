@@ -89,6 +89,15 @@ func Final(err error) bool {
 	}
 }
 
+// Refused reports whether a server has refused the operation, so that who waits for it need
+// not wait on: as [Final], or for credentials, which were asked for again before. What the
+// client goes on with by itself is tried again as after other failures, since credentials
+// change.
+func Refused(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return Final(err) || ok && e.Kind == Unauthorized && (e.HTTPStatus != 0 || e.ErrorCode != 0 || e.ResultCode != 0)
+}
+
 // PartError is how Publish failed for some instances; the others are as they were
 // wanted. Any other error of Publish is about all of them.
 type PartError struct{ Failed map[Key]error }
