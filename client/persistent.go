@@ -112,7 +112,7 @@ func (c *Client) refusePersistent(r *Registration, err error) time.Duration {
 		r.refuse(err)
 		r.set(RegState{Phase: Registered})
 	case r.async:
-		r.refused, r.refusedAt = true, time.Now()
+		r.refused, r.refusedAt, r.tried = true, time.Now(), ""
 		r.changed.send()
 		return refusedPause
 	default:

@@ -305,7 +305,7 @@ func (p *publication) refuse(r *Registration, err error) {
 	case r.goodVersion > 0: // an update; what was before is good
 		r.refuse(err)
 	case r.async:
-		r.refused, r.refusedAt = true, time.Now()
+		r.refused, r.refusedAt, r.tried = true, time.Now(), ""
 	default:
 		delete(p.wanted, r.key)
 		r.refuse(err)

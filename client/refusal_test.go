@@ -109,3 +109,28 @@ func TestRefusedUpdateIsNotTakenForAnother(t *testing.T) {
 		}
 	})
 }
+
+// Nobody has what was refused: to deregister it takes no server.
+func TestRefusedAsyncIsDeregisteredAtOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *Client, w *fakeWire) {
+		w.set(func(f *fakeWire) {
+			f.fail = func(string, wire.Service, []wire.Instance) error {
+				return &wire.Error{Kind: wire.Forbidden, ErrorCode: 403}
+			}
+		})
+		w.up()
+		for _, in := range []Instance{NewInstance("10.0.0.1", 1), NewInstance("10.0.0.1", 2, Persistent())} {
+			r, err := c.Register(t.Context(), Service{Name: "refused", Group: in.Addr()}, in, WithAsync())
+			if err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if st := r.State(); st.Phase != Retrying || !errors.Is(st.Err, ErrForbidden) {
+				t.Errorf("state %v", st)
+			}
+			if err := r.Deregister(within(t, time.Second)); err != nil || r.State().Phase != Removed {
+				t.Errorf("deregister: %v, state %v", err, r.State())
+			}
+		}
+	})
+}

@@ -65,10 +65,11 @@ const (
 	Pending Phase = iota
 	// Registered: a server has it as it is wanted.
 	Registered
-	// Retrying: it was tried and failed, and is tried again.
+	// Retrying: it was tried and failed, and is tried again; one [WithAsync] also if the
+	// server refused it, each 30 s.
 	Retrying
-	// Removed: it was deregistered, replaced ([ErrReplaced]) or refused, or the client was
-	// closed ([ErrClosed]).
+	// Removed: it was deregistered, replaced ([ErrReplaced]) or, if Register waited for it,
+	// refused, or the client was closed ([ErrClosed]).
 	Removed
 )
 

@@ -83,8 +83,11 @@ func (s *session) publish(ctx context.Context, service wire.Service, instances [
 		return s.batch(ctx, service, instances)
 	}
 	err := publish()
-	if err == nil {
+	switch {
+	case err == nil:
 		err = s.shrink(ctx, service, without(before, instances), publish)
+	case wire.Refused(err):
+		p.held = before
 	}
 	switch {
 	case err == nil:

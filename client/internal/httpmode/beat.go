@@ -216,7 +216,7 @@ func (t *Transport) begin(ctx context.Context, s wire.Service, i wire.Instance) 
 	b := t.newBeat(s, i)
 	err := b.register(ctx)
 	b.stopped = err != nil
-	if err != nil && wire.Final(err) {
+	if wire.Refused(err) {
 		return err
 	}
 	t.mu.Lock()
