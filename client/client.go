@@ -25,6 +25,7 @@ import (
 type Client struct {
 	cfg     config
 	logger  *slog.Logger
+	journal *slog.Logger // the same for changes of state, which are no repetitions
 	servers *servers.List
 	auth    *auth.Provider
 	queue   *schedule.Queue
@@ -77,9 +78,11 @@ func build(options []Option) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	said := quiet.Guard(cfg.logger.Handler()).WithAttrs([]slog.Attr{slog.String("component", "rollcall")})
 	c := &Client{
 		cfg:          cfg,
-		logger:       slog.New(quiet.New(cfg.logger.With("component", "rollcall").Handler())),
+		logger:       slog.New(quiet.New(said)),
+		journal:      slog.New(said),
 		queue:        schedule.New(workers),
 		closing:      make(chan struct{}),
 		ended:        make(chan struct{}),
@@ -269,6 +272,9 @@ func (c *Client) end() {
 	c.changes.send()
 	c.disk.flush()
 	c.running.Wait() // nothing is started any more
+	if h, ok := c.plain.(*httpmode.Transport); ok {
+		h.Release()
+	}
 	close(c.ended)
 }
 

@@ -2,6 +2,7 @@ package rollcall
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"time"
@@ -25,6 +26,8 @@ func (c *Client) panicked(what string, p any) {
 	c.logger.Error("a function of the user panicked", "function", what, "panic", fmt.Sprint(p))
 }
 
+var errNoConn = errors.New("the dialer returned neither a connection nor an error")
+
 // guardAll puts a guard around all functions that the options gave.
 func (c *Client) guardAll() {
 	cfg := &c.cfg
@@ -44,6 +47,9 @@ func (c *Client) guardAll() {
 	if dial := cfg.dial; dial != nil {
 		cfg.dial = func(ctx context.Context, network, address string) (conn net.Conn, err error) {
 			err = c.guard("dialer", func() (err error) { conn, err = dial(ctx, network, address); return err })
+			if err == nil && conn == nil {
+				err = errNoConn
+			}
 			return conn, err
 		}
 	}

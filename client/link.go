@@ -209,7 +209,7 @@ func (c *Client) tell(before, next *link) {
 	switch {
 	case next != nil:
 		p := publicProtocol(next.session.Protocol)
-		c.logger.Info("connected", "server", next.session.Server, "protocol", p.String())
+		c.journal.Info("connected", "server", next.session.Server, "protocol", p.String())
 		if before != nil {
 			c.cfg.metrics.Disconnected(nil)
 		}
@@ -218,7 +218,7 @@ func (c *Client) tell(before, next *link) {
 	case c.isClosed():
 		c.cfg.metrics.Disconnected(ErrClosed)
 	default:
-		c.logger.Warn("disconnected", "err", cause)
+		c.journal.Warn("disconnected", "err", cause)
 		c.cfg.metrics.Disconnected(cause)
 	}
 }

@@ -95,6 +95,10 @@ func (t *Transport) Run(ctx context.Context, events wire.Events) error {
 	return context.Cause(ctx)
 }
 
+// Release closes the connections that are idle, of a transport whose operations were used
+// without Run.
+func (t *Transport) Release() { t.caller.close() }
+
 // listen opens the socket for pushes. Without one the client polls, which is told
 // and no reason to stop.
 func (t *Transport) listen(events wire.Events) *receiver {

@@ -19,7 +19,7 @@ const (
 )
 
 // Handler passes on what is not a repetition. Records are the same if level, message and
-// the attributes service and err are. It is safe for concurrent use, as are the handlers
+// the attributes service, server and err are. It is safe for concurrent use, as are the handlers
 // that are derived from it, which share what is remembered.
 type Handler struct {
 	next   slog.Handler
@@ -75,7 +75,7 @@ func key(r *slog.Record) string {
 	b.WriteString(r.Level.String())
 	b.WriteString(r.Message)
 	r.Attrs(func(a slog.Attr) bool {
-		if a.Key == "service" || a.Key == "err" {
+		if a.Key == "service" || a.Key == "err" || a.Key == "server" {
 			b.WriteByte(0)
 			b.WriteString(a.Value.String())
 		}
