@@ -231,5 +231,5 @@ func (c *config) udpAddress(option, address string) {
 // httpClient returns a client of HTTP for the endpoint. It keeps no connection: it is
 // used each 30 s.
 func (c *config) httpClient() *http.Client {
-	return &http.Client{Transport: &http.Transport{DialContext: c.dial, TLSClientConfig: c.tls, DisableKeepAlives: true}}
+	return &http.Client{Transport: &http.Transport{DialContext: survive(c.dial), TLSClientConfig: c.tls, DisableKeepAlives: true}}
 }

@@ -32,6 +32,25 @@ func TestDialerOfNothing(t *testing.T) {
 	}
 }
 
+// A dialer that breaks does not break the process when the list of servers is asked for.
+func TestBrokenDialerOfTheEndpoint(t *testing.T) {
+	for _, dial := range []dialer{
+		func(context.Context, string, string) (net.Conn, error) { return nil, nil },
+		func(context.Context, string, string) (net.Conn, error) { panic("of the user") },
+	} {
+		c, err := New(WithEndpoint("http://127.0.0.1:1/list"), WithDialer(dial))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		if err := c.Ready(ctx); err == nil {
+			t.Error("ready")
+		}
+		cancel()
+		_ = c.Close()
+	}
+}
+
 // The log says each time that a client is connected again.
 func TestLogOfReconnections(t *testing.T) {
 	var out bytes.Buffer

@@ -28,6 +28,27 @@ func (c *Client) panicked(what string, p any) {
 
 var errNoConn = errors.New("the dialer returned neither a connection nor an error")
 
+type dialer = func(ctx context.Context, network, address string) (net.Conn, error)
+
+// survive makes an error of a panic of a dialer, and of neither a connection nor an error.
+// nil stays nil.
+func survive(dial dialer) dialer {
+	if dial == nil {
+		return nil
+	}
+	return func(ctx context.Context, network, address string) (conn net.Conn, err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("dialer panicked: %v", p)
+			}
+		}()
+		if conn, err = dial(ctx, network, address); conn == nil && err == nil {
+			err = errNoConn
+		}
+		return conn, err
+	}
+}
+
 // guardAll puts a guard around all functions that the options gave.
 func (c *Client) guardAll() {
 	cfg := &c.cfg
