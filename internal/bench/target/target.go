@@ -79,6 +79,9 @@ func New(name, http, grpc string, options ...Option) (*Target, error) {
 	return t, nil
 }
 
+// Loopback reports whether both addresses are of this machine; see Remote.
+func (t *Target) Loopback() bool { return t.Remote() == "" }
+
 // Remote returns the first of its addresses that is not of this machine, empty if both
 // are. A host name other than localhost is not, whatever it resolves to.
 func (t *Target) Remote() string {

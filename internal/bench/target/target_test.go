@@ -35,7 +35,7 @@ func TestNew(t *testing.T) {
 			t.Errorf("%s %s: %v", tt.http, tt.grpc, err)
 			continue
 		}
-		if err == nil && (s.GRPC != tt.want || (s.Remote() == "") != tt.loopback) {
+		if err == nil && (s.GRPC != tt.want || s.Loopback() != tt.loopback) {
 			t.Errorf("%s %s: got %s, remote %q", tt.http, tt.grpc, s.GRPC, s.Remote())
 		}
 	}
