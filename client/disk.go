@@ -107,6 +107,12 @@ func (d *diskCache) load(s wire.Service) (raw []byte, at time.Time, ok bool) {
 	return raw, at, err == nil && (cfg.diskMaxAge <= 0 || time.Since(at) <= cfg.diskMaxAge)
 }
 
+// has reports whether load would return something.
+func (d *diskCache) has(s wire.Service) bool {
+	_, _, ok := d.load(s)
+	return ok
+}
+
 // look reads the switches of all namespaces of which something was asked for, and puts
 // what belongs to them over what is watched.
 func (d *diskCache) look(context.Context) time.Duration {

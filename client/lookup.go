@@ -25,8 +25,8 @@ type flight struct {
 
 // Lookup asks a server for the state of a service now. Look-ups of one service at the
 // same time share one request. If ctx has no deadline, the look-up ends after 5 s.
-// While the failover switch is on, its data is returned; while no server can be asked,
-// that of the disk cache, if there is one.
+// While the failover switch is on, its data is returned; while no server is connected,
+// though one has been tried, that of the disk cache at once, if it has the service.
 func (c *Client) Lookup(ctx context.Context, s Service, options ...QueryOption) (*Snapshot, error) {
 	var f filter
 	faults := applyEach(options, func(o QueryOption) { o.applyQuery(&f) })
@@ -84,16 +84,33 @@ func (c *Client) query(ctx context.Context, s wire.Service) (wire.List, error) {
 	f.waiting++
 	c.mu.Unlock()
 	defer c.land(s, f)
-	select {
-	case <-f.done:
-		return f.list, f.err
-	case <-ctx.Done():
-		last := errNoAnswer
-		if c.link.Load() == nil {
-			last = *c.lastError.Load()
+	for {
+		changed := c.changes.next()
+		if err := c.unreached(); err != nil && c.disk.has(s) {
+			return wire.List{}, err
 		}
-		return wire.List{}, because(ctx, &wire.Error{Kind: wire.NotConnected, Err: last})
+		select {
+		case <-f.done:
+			return f.list, f.err
+		case <-changed:
+		case <-ctx.Done():
+			last := errNoAnswer
+			if c.link.Load() == nil {
+				last = *c.lastError.Load()
+			}
+			return wire.List{}, because(ctx, &wire.Error{Kind: wire.NotConnected, Err: last})
+		}
 	}
+}
+
+// unreached returns why no server is connected, once one has been tried; nil before, and
+// while one is.
+func (c *Client) unreached() error {
+	last := *c.lastError.Load()
+	if c.link.Load() != nil || c.isClosed() || errors.Is(last, errNotYet) {
+		return nil
+	}
+	return &wire.Error{Kind: wire.NotConnected, Err: last}
 }
 
 // land ends a look-up that nobody waits for any more.
