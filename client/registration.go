@@ -303,6 +303,9 @@ func (r *Registration) proven() bool { return r.goodVersion == r.version }
 
 // has notes that a server has a version.
 func (r *Registration) has(version uint64, session string) {
+	if r.proven() && version == r.version && r.session == session && r.state.Load().Phase == Registered {
+		return // as most of many instances of a service when one more comes
+	}
 	if version == r.version {
 		r.good, r.goodVersion = r.want, version
 	}

@@ -69,6 +69,18 @@ func (b *beat) hold(ctx context.Context) error {
 	}
 }
 
+// alive reports whether an instance is known to be registered as it is wanted, without
+// waiting: of many instances of a service most are.
+func (b *beat) alive(i *wire.Instance) bool {
+	select {
+	case b.busy <- struct{}{}:
+		defer b.release()
+		return !b.stopped && b.instance.Alike(i)
+	default:
+		return false
+	}
+}
+
 func (b *beat) release() { <-b.busy }
 
 // run sends one beat and returns when the next is wanted.
@@ -139,6 +151,10 @@ func (t *Transport) Publish(ctx context.Context, s wire.Service, instances []wir
 	for _, i := range instances {
 		key := i.Key()
 		b := present[key]
+		if b != nil && b.alive(&i) {
+			delete(present, key)
+			continue
+		}
 		jobs = append(jobs, publication{key, func() error { return t.publish(ctx, s, b, i) }})
 		delete(present, key)
 	}
