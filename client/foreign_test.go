@@ -89,12 +89,7 @@ func TestCloseLeavesNoIdleConnection(t *testing.T) {
 	for begun := false; !begun || left > 0; begun = true {
 		select {
 		case s := <-open:
-			switch s {
-			case http.StateNew:
-				left++
-			case http.StateClosed:
-				left--
-			}
+			left += int(one(s == http.StateNew) - one(s == http.StateClosed))
 		case <-ctx.Done():
 			t.Fatalf("%d connections are left", left)
 		}
