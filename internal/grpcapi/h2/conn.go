@@ -44,11 +44,10 @@ type conn struct {
 	mine    bool // this goroutine has the turn to write
 
 	// For the raw read that ends an idle wait.
-	tryFill  func(fd uintptr) (done bool)
-	filling  bool // Read reads fd and does not wait
-	yielding bool // nothing was read, since writing goes first
-	fd       int
-	fillErr  error
+	tryFill func(fd uintptr) (done bool)
+	filling bool // Read reads fd and does not wait
+	fd      int
+	fillErr error
 
 	// Of the coarse clock, for those who look after connections.
 	heard   atomic.Int64 // when something last came
@@ -264,7 +263,10 @@ func (c *conn) releaseReader() {
 // of the pool.
 func (c *conn) fill() error {
 	if c.raw != nil {
-		return c.fillRaw()
+		if err := c.raw.Read(c.tryFill); err != nil {
+			return err
+		}
+		return c.fillErr
 	}
 	n, err := c.nc.Read(c.one[:])
 	if err != nil {
@@ -276,28 +278,9 @@ func (c *conn) fill() error {
 	return err
 }
 
-// fillRaw is fill with a raw socket.
-func (c *conn) fillRaw() error {
-	for {
-		if err := c.raw.Read(c.tryFill); err != nil {
-			return err
-		}
-		if !c.yielding {
-			return c.fillErr
-		}
-		// Not within Read: who closes the connection waits for that, and a writer may
-		// be who does.
-		c.server.writers.giveWay(c)
-	}
-}
-
 // fillOrWait is called with the socket by the runtime's poller: it takes a reader
-// and reads, or gives it back and has the poller wait. When it has given way, it reads
-// whatever the writers do.
+// and reads, or gives it back and has the poller wait.
 func (c *conn) fillOrWait(fd uintptr) (done bool) {
-	if c.yielding = !c.yielding && c.server.writers.busy(c); c.yielding {
-		return true
-	}
 	c.takeReader()
 	c.fd, c.filling = int(fd), true
 	_, c.fillErr = c.reader.buf.Peek(1)

@@ -26,9 +26,8 @@ type sending struct {
 	since int64     // when the write that goes on began, by the coarse clock; 0: none does
 	space sync.Cond // a chunk was written, or the connection has ended
 
-	queued bool   // in the queue of the writers
-	behind *conn  // it there; guarded by the mutex of the queue, as is burst
-	burst  uint32 // the one in which a writer last took it; 0: none did
+	queued bool  // in the queue of the writers
+	behind *conn // it there; guarded by the mutex of the queue
 
 	streams       []*stream // the open ones, by ID
 	line, lineEnd *stream   // the line of those that have something to send

@@ -23,7 +23,7 @@ type Server struct {
 	times     times
 	admission *admission.Gate
 	health    health
-	writers   *writers
+	writers   writers
 
 	begun time.Time
 	clock atomic.Int64    // see now
@@ -57,7 +57,6 @@ func New(cfg Config, handler transport.Handler, logger *slog.Logger) *Server {
 		begun:      time.Now(),
 		blocked:    make(chan struct{}, maxBlocked),
 		conns:      map[*conn]struct{}{},
-		writers:    newWriters(),
 		answerHead: appendAnswerHead(nil, 200), okStatus: appendStatus(nil, transport.Status{}),
 	}
 	s.work, s.stop = context.WithCancel(context.Background())

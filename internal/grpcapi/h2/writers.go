@@ -2,9 +2,7 @@ package h2
 
 import (
 	"sync"
-	"sync/atomic"
 	"syscall"
-	"time"
 
 	"github.com/rollcall-registry/rollcall/internal/socket"
 )
@@ -12,42 +10,17 @@ import (
 // writers are a few goroutines that write to the connections on which something
 // waits while nothing comes from their clients. Their queue holds a connection
 // once, and so is bounded by the number of connections.
-//
-// A burst is the time in which their queue does not become empty, up to burstMost:
-// a change of which many subscribers are told. Clients acknowledge each push, and to
-// read that costs as much as to write the next push; so that all learn of a change
-// before the acknowledgements of the first are looked at, reading gives way.
 type writers struct {
-	length atomic.Int32 // of the queue
-
 	mu          sync.Mutex
 	wake        sync.Cond // there is a connection in the queue, or it is closed
 	first, last *conn
 	closed      bool
 	running     sync.WaitGroup
-
-	burst uint32    // the number of this burst or the next one; never 0
-	began time.Time // this burst; zero between two
-	calm  sync.Cond // a burst has ended
-}
-
-const (
-	// burstLength is from which length of the queue on reading gives way. Below it
-	// what there is to write is written in about a millisecond.
-	burstLength = 64
-	// burstMost bounds for how long, so that who wrote more than an acknowledgement
-	// is answered well within the 3 s that SDKs give a call.
-	burstMost = 300 * time.Millisecond
-)
-
-func newWriters() *writers {
-	ws := &writers{burst: 1}
-	ws.wake.L, ws.calm.L = &ws.mu, &ws.mu
-	return ws
 }
 
 // start starts n writers.
 func (ws *writers) start(n int) {
+	ws.wake.L = &ws.mu
 	for range n {
 		ws.running.Go(ws.run)
 	}
@@ -58,7 +31,6 @@ func (ws *writers) stop() {
 	ws.mu.Lock()
 	ws.closed = true
 	ws.wake.Broadcast()
-	ws.calm.Broadcast()
 	ws.mu.Unlock()
 	ws.running.Wait()
 }
@@ -74,7 +46,6 @@ func (ws *writers) put(c *conn) {
 		ws.last.behind = c
 	}
 	ws.last = c
-	ws.length.Add(1)
 	ws.wake.Signal()
 }
 
@@ -83,7 +54,6 @@ func (ws *writers) take() *conn {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	for ws.first == nil {
-		ws.endBurst()
 		if ws.closed {
 			return nil
 		}
@@ -94,52 +64,7 @@ func (ws *writers) take() *conn {
 		ws.last = nil
 	}
 	c.behind = nil
-	ws.length.Add(-1)
-	switch now := time.Now(); {
-	case ws.began.IsZero():
-		ws.began = now
-	case now.Sub(ws.began) > burstMost:
-		ws.endBurst()
-		ws.began = now
-	}
-	c.burst = ws.burst
 	return c
-}
-
-// endBurst lets those who gave way read. The caller holds ws.mu.
-func (ws *writers) endBurst() {
-	ws.began = time.Time{}
-	if ws.burst++; ws.burst == 0 {
-		ws.burst = 1
-	}
-	ws.calm.Broadcast()
-}
-
-// busy reports whether reading from c gives way: a burst goes on in which something
-// was written to c, and many others wait for that.
-func (ws *writers) busy(c *conn) bool {
-	if ws.length.Load() < burstLength {
-		return false
-	}
-	ws.mu.Lock()
-	defer ws.mu.Unlock()
-	return ws.busyLocked(c)
-}
-
-// busyLocked is busy for a caller that holds ws.mu.
-func (ws *writers) busyLocked(c *conn) bool {
-	return c.burst == ws.burst && ws.length.Load() >= burstLength && !ws.closed
-}
-
-// giveWay waits until busy ends, for this burst at most: the next one may come to c
-// before it is looked at. Nothing is held meanwhile that a writer may wait for, as the
-// end of a burst is the writers' doing.
-func (ws *writers) giveWay(c *conn) {
-	ws.mu.Lock()
-	defer ws.mu.Unlock()
-	for burst := ws.burst; burst == ws.burst && ws.busyLocked(c); {
-		ws.calm.Wait()
-	}
 }
 
 func (ws *writers) run() {
