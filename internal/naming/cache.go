@@ -76,7 +76,7 @@ const formsPerView = 16
 const formOverhead = 160
 
 // shareBytes is from which size on a form that is not kept is shared, and one that is
-// asked for first is kept, in bytes. Smaller ones are built within 50 µs.
+// asked for first is kept, in bytes. Smaller ones are soon built again.
 const shareBytes = 64 << 10
 
 // NewEncoder returns an encoder that keeps at most budget bytes.
